@@ -2,10 +2,15 @@
 
 import csv
 import json
+import shlex
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from millstream import cli
+from millstream.cli.python_hints import as_options
 
 OK, DATA_ERROR, USAGE = 0, 1, 2
 
@@ -128,3 +133,45 @@ def test_words_are_those_of_the_command(capsys, words, tmp_path):
 def test_one_model_is_taken_as_before(capsys, words):
     found = json.loads(run(capsys, "run", words, "-m", "NoChange", "--json")[1])
     assert found["model"] == "NoChange"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("say which, as in encoding='latin-1'", "say which, as in --option encoding=latin-1"),
+        ("leave it out with drop=['a']", "leave it out with --drop a"),
+        ("leave it out with drop=['a b']", "leave it out with --drop 'a b'"),
+        ("perhaps delimiter=';'", "perhaps --option delimiter=';'"),
+        ("perhaps delimiter='\\t'", "perhaps --option delimiter=''\"'\"'\\t'\"'\"''"),
+        ("is another delimiter= needed?", "is another --option delimiter= needed?"),
+        ("pass zero_based=True", "pass --option zero_based=True"),
+        ("pass format= csv", "pass --format csv"),
+        ("pass query=; tables: a", "pass --query; tables: a"),
+        ("name its column with target=", "name its column with --target"),
+        (
+            "value 3 of the series is missing; missing='skip' passes it",
+            "value 3 of the series is missing; --on-error skip passes it",
+        ),
+        ("alpha must be >= 0, got -1", "alpha must be >= 0, got -1"),
+        ("no column 'drop'", "no column 'drop'"),
+    ],
+)
+def test_hints_of_python_are_options_on_the_command_line(message: str, expected: str) -> None:
+    assert as_options(message) == expected
+
+
+def test_a_suggested_option_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("name,y\nMüller,0\nMeier,1\n".encode("latin-1") * 3)
+    assert cli.main(["run", str(latin), "--target", "y", "--quiet"]) == 1
+    assert "as in --option encoding=latin-1\n" in capsys.readouterr().err
+    nested = tmp_path / "nested.parquet"
+    pq.write_table(pa.table({"a b": [[1, 2], [3]], "y": [0, 1]}), nested)
+    assert cli.main(["run", str(nested), "--target", "y", "--quiet"]) == 1
+    assert "leave it out with --drop 'a b'\n" in capsys.readouterr().err
+    assert cli.main(["run", str(nested), "--target", "y", "--quiet", "--drop", "a b"]) == 0
+    tabs = tmp_path / "tabs.csv"
+    tabs.write_text("a\tb\ty\n1\t2\t0\n")
+    assert cli.main(["run", str(tabs), "-t", "y", "--option", "delimiter=,", "--quiet"]) == 1
+    suggested = capsys.readouterr().err.partition("perhaps ")[2]
+    assert cli.main(["run", str(tabs), "-t", "y", "--quiet", *shlex.split(suggested)]) == 0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import millstream
 from millstream import (
+    cli,
     compose,
     drift,
     ensemble,
@@ -229,3 +230,44 @@ def test_reasons_of_skipped_rows_are_short() -> None:
     rows = stream.read_json_lines(io.BytesIO(text.encode()), target="y", on_error="skip")
     assert len(list(rows)) == 1
     assert len(str(rows.skipped)) < 200
+
+
+@pytest.mark.parametrize("text", ["x" * 70_000, "wörd-\x1b[2J\u202e" * 7_000], ids=["plain", "hostile"])
+def test_long_labels_in_tables_are_short(text: str) -> None:
+    matrix = metrics.ConfusionMatrix()
+    matrix.update(text, "b")
+    y = ["b", text] * 10
+    result = evaluate.prequential(logistic(), ([ROW] * 20, y), ["F1"], progress=False)
+    for shown in (repr(matrix), str(result.confusion), repr(result)):
+        assert len(shown) < 500
+        assert "\x1b" not in shown
+    assert matrix[text] == {text: 0.0, "b": 1.0}
+
+
+def test_long_keywords_and_paths_are_short() -> None:
+    name = "q" * 70_000
+    for call in (
+        lambda: linear_model.LogisticRegression(**{name: 1}),
+        lambda: logistic().clone(**{name: 1}),
+        lambda: metrics.F1(**{name: 1}),
+    ):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'qqq") as found:
+            call()
+        assert len(str(found.value)) < 200
+    with pytest.raises(OSError, match="File name too long") as failure:
+        logistic().save(name)
+    assert len(str(failure.value)) < 400
+
+
+def test_a_long_path_on_the_command_line_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "q" * 70_000]) == 1
+    assert len(capsys.readouterr().err) < 400
+
+
+def test_a_parameter_that_is_too_large_must_fit_in_its_own_type() -> None:
+    assert linear_model.LogisticRegression(l2=10**305).l2 == 1e305
+    for value in (10**400, -(10**400)):
+        with pytest.raises(InvalidValue, match=r"LogisticRegression: l2 must fit in a float, got int -?1000"):
+            linear_model.LogisticRegression(l2=value)
+    with pytest.raises(InvalidValue, match="Bagging: seed must fit in 64 bits, got int 1000"):
+        ensemble.Bagging(logistic(), seed=10**400)

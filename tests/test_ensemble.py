@@ -671,5 +671,5 @@ def test_pairs_of_names_and_models_are_models() -> None:
     assert len(ensemble.VotingClassifier(estimators=pairs)) == 2
     with pytest.raises(ValueError, match="weights must be one for each of 2 models"):
         ensemble.Voting(pairs, weights=[1.0])
-    with pytest.raises(ValueError, match="models must have at least one model"):
+    with pytest.raises(ValueError, match="models must not be empty"):
         ensemble.Voting([])

@@ -200,7 +200,7 @@ def test_representations_name_the_positive_class() -> None:
     assert repr(rolling) == "Rolling(Recall) (positive=True): 100.00%"
     absent = metrics.F1(pos_val="Yes")
     absent.update("yes", "yes")
-    assert repr(absent) == "F1 (positive=Yes): 0.00%, which never occurred"
+    assert repr(absent) == "F1 (positive=Yes, never seen): 0.00%"
     hostile = metrics.F1(pos_val="\033[31m" + "x" * 100)
     assert "\033" not in repr(hostile)
     assert len(repr(hostile)) < 80
@@ -242,8 +242,8 @@ def test_an_evaluation_names_the_positive_class_and_is_about_it(first: str) -> N
     wanted = [metrics.F1(), metrics.ROCAUC(), "Accuracy"]
     result = evaluate.prequential(model(), (X, pd.Series(y, name="late")), wanted, every=20, window=50)
     assert result.positive == {"F1": "yes", "ROCAUC": "yes"}
-    assert result.titles == {"F1": "F1 (late=yes)", "ROCAUC": "ROCAUC (late=yes)", "Accuracy": "Accuracy"}
-    assert "F1 (late=yes) " in repr(result)
+    assert result.titles == {"F1": "F1 (positive=yes)", "ROCAUC": "ROCAUC (positive=yes)", "Accuracy": "Accuracy"}
+    assert "F1 (positive=yes) " in repr(result)
     assert result.warnings == []
     assert result.calibration.positive == "yes"
     # The whole curve is about that class, also where another one was the rarer at the time.
@@ -278,6 +278,38 @@ def test_a_pos_val_that_never_occurred_is_reported() -> None:
     assert "never occurred" in both.to_html()
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_name_the_positive_class(kind: str) -> None:
+    X, y = stream()
+
+    def columns(results: Any) -> dict[str, list[Any]]:
+        made = results.to_frame(kind)
+        if kind == "polars":
+            made = made.to_arrow()
+        return {name: list(made[name]) for name in getattr(made, "column_names", getattr(made, "columns", ()))}
+
+    one = evaluate.prequential(model(), (X, y), ["F1", "Accuracy"], every=50)
+    found = columns(one)
+    assert list(found)[-1] == "positive"
+    assert {"F1", "rolling_F1"} <= set(found)
+    assert {str(label) for label in found["positive"]} == {"yes"}
+    both = evaluate.prequential({"a": model(), "b": model()}, (X, y), ["F1"], every=50)
+    assert {str(label) for label in columns(both)["positive"]} == {"yes"}
+    assert len(columns(both)["positive"]) == 2 * len(found["positive"])
+    wanted = [metrics.F1(pos_val="yes"), metrics.Recall(pos_val="no")]
+    apart = evaluate.prequential(model(), (X, y), wanted, every=50)
+    assert {str(label) for label in columns(apart)["positive"]} == {"F1=yes, Recall=no"}
+    none = evaluate.prequential(model(), (X, y), ["Accuracy"], every=50)
+    assert "positive" not in columns(none)
+    if kind == "pandas":
+        assert one.to_frame(kind).attrs == {"positive": {"F1": "yes"}}
+        assert both.to_frame(kind).attrs == {"positive": {"a": {"F1": "yes"}, "b": {"F1": "yes"}}}
+        assert none.to_frame(kind).attrs == {}
+    truths = [label == "yes" for label in y]
+    boolean = evaluate.prequential(model(), (X, truths), ["F1"], every=50).to_frame("pandas")
+    assert boolean["positive"].tolist() == [True] * len(boolean)
+
+
 def test_a_comparison_whose_models_have_different_classes_names_each() -> None:
     """Of 3 yes and 3 no, one model could say nothing about the first row."""
 
@@ -297,6 +329,10 @@ def test_a_comparison_whose_models_have_different_classes_names_each() -> None:
     assert (results["sure"].positive, results["late"].positive) == ({"Recall": "yes"}, {"Recall": "no"})
     shown = repr(results)
     assert shown.splitlines()[0].split() == ["Recall", "rows/s", "memory"]
+    assert results.to_frame("pandas").groupby("model")["positive"].unique().map(list).to_dict() == {
+        "sure": ["yes"],
+        "late": ["no"],
+    }
     assert "1.0000 (no)" in shown
     assert "0.0000 (yes)" in shown
 
@@ -312,11 +348,11 @@ def test_the_terminal_names_the_positive_class(tmp_path: Path, capsys: pytest.Ca
     file = write(tmp_path / "flights.csv")
     scored = ["-t", "late", "--metric", "F1", "--metric", "Accuracy", "--quiet"]
     assert cli.main(["run", file, *scored]) == 0
-    assert "\nF1 (late=yes) " in capsys.readouterr().out
+    assert "\nF1 (positive=yes) " in capsys.readouterr().out
     assert cli.main(["compare", file, *scored, "-m", "GaussianNB", "-m", "MajorityClass"]) == 0
     out = capsys.readouterr().out
-    assert "F1 (late=yes)  Accuracy" in out
-    assert "best by F1 (late=yes): " in out
+    assert "F1 (positive=yes)  Accuracy  F1 (positive=yes), last 1,000" in out
+    assert "best by F1 (positive=yes): " in out
     assert (
         cli.main(["run", file, "-t", "late", "--metric", "F1('Yes')", "--metric", "F1", "--json", "--quiet"]) == 0
     )

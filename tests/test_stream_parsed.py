@@ -119,9 +119,9 @@ def test_too_narrow(tmp_path: Path) -> None:
         ({"values": [1.0]}, "values of sparse rows must be a plain NumPy array, got list"),
         ({"starts": None}, "starts of sparse rows must be a plain NumPy array, got None"),
         ({"values": np.ma.array(np.ones(1), mask=[True])}, "values of sparse rows must be a plain NumPy array"),
-        ({"width": -1}, "the width of sparse rows must be an integer of columns, got -1"),
-        ({"width": 2**64}, "the width of sparse rows must be an integer of columns"),
-        ({"width": "7"}, "the width of sparse rows must be an integer of columns, got '7'"),
+        ({"width": -1}, "the width of sparse rows must be an integer number of columns, got -1"),
+        ({"width": 2**64}, "the width of sparse rows must be an integer number of columns"),
+        ({"width": "7"}, "the width of sparse rows must be an integer number of columns, got '7'"),
     ],
 )
 def test_rows_that_are_none(changes: dict[str, Any], message: str) -> None:

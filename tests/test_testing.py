@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from millstream import base, compat, linear_model, naive_bayes, preprocessing, roles, testing
+from millstream import base, compat, linear_model, metrics, naive_bayes, preprocessing, roles, testing, time_series
 from millstream.errors import InvalidType, InvalidValue
 from streams import Case, cases
 
@@ -347,6 +347,30 @@ class CountsNothing(Sides):
         super().learn_one(x, y, w or 1.0)
 
 
+class IgnoresWeights(base.Classifier):
+    """Counts the classes, which are in balance at the end of the examples."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, int] = {}
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        base.check_example(self, y, w)
+        self.counts[y] = self.counts.get(y, 0) + 1
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        total = sum(self.counts.values())
+        return {label: count / total for label, count in self.counts.items()}
+
+
+class MajorityIgnoresWeights(IgnoresWeights):
+    """No probabilities."""
+
+    predict_proba_one = base.Classifier.predict_proba_one
+
+    def predict_one(self, x: Any) -> Any:
+        return max(self.counts, key=self.counts.__getitem__, default=None)
+
+
 class OddWeight(Counts):
     def learn_one(self, x: Any, y: Any, w: float = 2.0) -> None:
         super().learn_one(x, y, w)
@@ -461,7 +485,7 @@ BROKEN: list[tuple[Any, str, str]] = [
     (LosesStateInCopies, "copies", "copy.deepcopy"),
     (HoldsAFunction, "pickle", "lambda"),
     (ForgetsInPickles, "pickle", "to predict as the model does"),
-    (Unseeded, "determinism", "two models taught the same"),
+    (Unseeded, "determinism", "two models trained on the same examples"),
     (LearnsHalf, "bad targets", "as it was after the target nan was refused"),
     (LearnsAnyLabel, "bad targets", "the target None to be refused"),
     (NoAnswerYet, "unlearned", "KeyError"),
@@ -470,6 +494,8 @@ BROKEN: list[tuple[Any, str, str]] = [
     (MiniBatches, "many", "to learn as a loop does"),
     (NoWayBack, "bad rows", "has refused a batch"),
     (CountsNothing, "weight zero", "a weight of 0 to teach nothing"),
+    (IgnoresWeights, "weight zero", "a weight of 0 to teach nothing"),
+    (MajorityIgnoresWeights, "weight zero", "a weight of 0 to teach nothing"),
     (OddWeight, "weights", "a weight of 1"),
     (AnyWeight, "bad weights", "the weight -1.0 to be refused"),
     (Weightless, "weights", "because learn_one takes none"),
@@ -586,12 +612,196 @@ def test_a_learner_may_bring_its_own_examples() -> None:
         testing.check_model(Prices, examples=[3])
 
 
-@pytest.mark.parametrize("thing", [3, "text", object(), linear_model, roles.CLASSIFIER])
+@pytest.mark.parametrize("thing", [3, "text", object(), linear_model, roles.CLASSIFIER, metrics.Accuracy()])
 def test_what_is_no_model_is_refused(thing: Any) -> None:
-    with pytest.raises(InvalidType, match="check_model: expected a model, got"):
+    roles_ = "a transformer, a classifier, a regressor, an anomaly detector or a forecaster"
+    with pytest.raises(InvalidType, match=f"check_model: expected {roles_}, got"):
         testing.check_model(thing)
 
 
 def test_a_class_that_needs_arguments_is_refused() -> None:
     with pytest.raises(InvalidType, match=r"NeedsAnArgumentAgain\(\) failed: .*'start'; give an instance"):
         testing.check_model(NeedsAnArgumentAgain)
+
+
+# Forecasters.
+
+
+class Level(time_series.Forecaster):
+    """The mean of the values so far."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self.start, self.mean, self.n = start, start, 0
+
+    def learn_one(self, y: Any, x: Any = None) -> None:
+        base.check_example(self, y)
+        self.n += 1
+        self.mean += (y - self.mean) / self.n
+
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        return [self.mean] * horizon
+
+
+FORECASTERS = [
+    time_series.HoltWinters(0.3),
+    time_series.HoltWinters(0.3, 0.1, 0.2, period=4, multiplicative=True, damping=0.9),
+    time_series.SeasonalNaive(),
+    time_series.SeasonalNaive(period=4),
+    time_series.SeasonalNaive,
+    Level,
+    Level(2.0),
+    functools.partial(Level, 3.0),
+]
+
+
+@pytest.mark.parametrize("model", FORECASTERS, ids=repr)
+def test_good_forecasters_pass(model: Any) -> None:
+    testing.check_model(model)
+
+
+class NoForecastYet(Level):
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        return [self.mean if self.n else math.nan] * horizon
+
+
+class NotFiniteLater(Level):
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        return [math.nan if self.n > 3 else 0.0] * horizon
+
+
+class ForecastsChange(Level):
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        self.mean += 1.0
+        return [self.mean] * horizon
+
+
+class NoisyForecasts(Level):
+    def learn_one(self, y: Any, x: Any = None) -> None:
+        base.check_example(self, y)
+        super().learn_one(y + random.random())
+
+
+class TwelveSteps(Level):
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        return [self.mean] * 12
+
+
+class ClonesItsLevel(Level):
+    def clone(self, **changes: Any) -> Any:
+        return copy.deepcopy(self)
+
+
+class CopiesNothing(Level):
+    def __deepcopy__(self, memo: Any) -> Any:
+        return Level()
+
+
+class SharesItsValues(Level):
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = [0.0]
+
+    def learn_one(self, y: Any, x: Any = None) -> None:
+        super().learn_one(y, x)
+        self.values[0] = self.mean
+
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        return self.values * horizon
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        other = type(self)()
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+class KeepsAFunction(Level):
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = lambda y: y
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        other = type(self)()
+        other.mean, other.n = self.mean, self.n
+        return other
+
+
+class LearnsAnyValue(Level):
+    def learn_one(self, y: Any, x: Any = None) -> None:
+        self.mean = y if isinstance(y, float) else 0.0
+
+
+class CountsTheRefused(Level):
+    def learn_one(self, y: Any, x: Any = None) -> None:
+        self.n += 1
+        super().learn_one(y, x)
+
+
+class NeedsAFirstValue(Level):
+    def skip_one(self, x: Any = None) -> None:
+        if not self.n:
+            raise RuntimeError("nothing to repeat")
+
+
+class LearnsTheMean(Level):
+    def learn_many(self, ys: Any, X: Any = None, *, on_error: str = "raise") -> int:
+        return super().learn_many([sum(ys) / len(ys)], on_error=on_error)
+
+
+class KeepsWhatItLearned(Level):
+    def learn_many(self, ys: Any, X: Any = None, *, on_error: str = "raise") -> int:
+        return super().learn_many(ys, on_error="stop" if on_error == "raise" else on_error)
+
+
+class NamesItsFeatures(Level):
+    """Needs features as soon as it is evaluated."""
+
+    def forecast(self, horizon: int, xs: Any = None) -> list[float]:
+        if horizon == 3:
+            raise ValueError("NamesItsFeatures: xs is missing")
+        return super().forecast(horizon, xs)
+
+
+BROKEN_FORECASTERS: list[tuple[Any, str, str]] = [
+    (NoForecastYet, "unlearned", "finite numbers from forecast, got float nan"),
+    (NotFiniteLater, "finite", "finite numbers from forecast, got float nan"),
+    (ForecastsChange, "pure", "as it was after predicting"),
+    (NoisyForecasts, "determinism", "two models trained on the same examples"),
+    (ClonesItsLevel, "clone", "as a model that has learned nothing"),
+    (CopiesNothing, "copies", "copy.deepcopy"),
+    (SharesItsValues, "independence", "shares nothing"),
+    (KeepsAFunction, "pickle", "lambda"),
+    (LearnsAnyValue, "bad targets", "the target nan to be refused"),
+    (CountsTheRefused, "bad targets", "as it was after the target nan was refused"),
+    (TwelveSteps, "horizon", "1 numbers from forecast, got 12"),
+    (NeedsAFirstValue, "skip", "nothing to repeat"),
+    (LearnsTheMean, "series", "to learn as a loop does"),
+    (KeepsWhatItLearned, "bad values", "has refused a series"),
+    (NamesItsFeatures, "rolling origin", "xs is missing"),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "law", "words"), BROKEN_FORECASTERS, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_a_broken_forecaster_fails_with_its_law_named(model: Any, law: str, words: str) -> None:
+    with pytest.raises(testing.BrokenLaw) as failure:
+        testing.check_model(model)
+    assert failure.value.law == law, str(failure.value)
+    assert words in str(failure.value)
+
+
+def test_every_law_of_forecasters_but_that_of_native_ones_is_broken_by_some() -> None:
+    assert set(testing.FORECASTER_LAWS) - {law for _, law, _ in BROKEN_FORECASTERS} == {"description"}
+    for sentence in testing.FORECASTER_LAWS.values():
+        assert sentence.endswith(".")
+
+
+def test_a_forecaster_may_bring_its_own_series() -> None:
+    testing.check_model(time_series.HoltWinters(0.5), examples=[float(value % 5) for value in range(20)])
+    testing.check_model(TwelveSteps, skip=["horizon", "rolling origin"])
+    with pytest.raises(InvalidValue, match="skip must name laws .*rolling origin.*got 'weights'"):
+        testing.check_model(Level, skip=["weights"])
+    with pytest.raises(InvalidValue, match="at least 12 examples, got 2"):
+        testing.check_model(Level, examples=[1.0, 2.0])
+    with pytest.raises(InvalidType, match="must be finite numbers, got"):
+        testing.check_model(Level, examples=[({"a": 1.0}, 1.0)] * 20)

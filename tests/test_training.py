@@ -383,7 +383,7 @@ def test_arguments_out_of_range_are_refused(given: dict[str, Any], message: str)
         ("rows.csv", "data is"),
         (7, "data is"),
         ([(1, 2)], "an example is"),
-        ((X, None), "y is a column of targets"),
+        ((X, None), "y must be a column of targets"),
         ((X, Y[:5]), "5 values for 400 rows"),
         ((X[:0], Y[:0]), "there is no example"),
         ([], "there is no example"),

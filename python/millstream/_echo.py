@@ -50,7 +50,7 @@ def quoted(value: Any, longest: int = LONGEST) -> str:
 
 
 def typed(value: Any) -> str:
-    """The type of a value and the value, for messages on types; None is only `None`."""
+    """The type of a value and the value, for messages about types; None is shown without its type."""
     echoed = quoted(value)
     return echoed if value is None or echoed.startswith("an int of ") else f"{type(value).__name__} {echoed}"
 

@@ -1,6 +1,6 @@
-"""Targets and weights that come to models in Python, checked as the core checks those of native models.
+"""Checks of targets and weights for models written in Python, as the core does them for native models.
 
-A class of one's own may learn from anything; what counts its errors beside it must stay finite.
+A user's class may accept any target, but the wrappers that count its errors must stay finite.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["check_example"]
 
 
 def check_example(who: str, role: Role, y: Any, w: Any) -> None:
-    """Refuse a weight, or a target, that no native model of the role learns from."""
+    """Refuse a weight or target that no native model of the role accepts."""
     weight = _number(who, "the weight", w)
     if not 0.0 <= weight < math.inf:
         raise InvalidValue(f"{who}: the weight must be finite and not negative, got {w}")
@@ -30,7 +30,7 @@ def check_example(who: str, role: Role, y: Any, w: Any) -> None:
 
 
 def _number(who: str, what: str, value: Any) -> float:
-    # `float` would read a text.
+    # `float` would parse a string.
     if not isinstance(value, (str, bytes, bytearray)):
         try:
             return float(value)
@@ -46,7 +46,7 @@ def _check_label(who: str, y: Any) -> None:
         raise InvalidType(f"{who}: the target must be a class label (bool, int or str)")
     try:
         hash(y)
-        # Nothing but NaN differs from itself; of pandas' NA not even that can be asked.
+        # Only NaN differs from itself; comparing pandas' NA raises an error.
         is_missing = bool(y != y)
     except (TypeError, ValueError):
         raise InvalidType(f"{who}: a class label must be a bool, int or str, got {typed(y)}") from None

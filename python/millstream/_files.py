@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
+from millstream._echo import shortened
+
 __all__ = ["write_figure", "write_whole"]
 
 _locks: ModuleType | None
@@ -40,17 +42,13 @@ _LONGEST_NAME = 200
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically. An error leaves the old file unchanged, and contains the path of the caller."""
-    # A symbolic link stays a link, to the new file.
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file() and not target.is_dir():
-        # A pipe or a device is written to directly; a rename would replace it.
-        with target.open("wb", buffering=0) as file:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-        return
+    """Write a file atomically. An error leaves the old file unchanged, and names the path as it was given."""
     try:
+        # A symbolic link stays a link, to the new file.
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            _write_to_device(target, data)
+            return
         if not _write_nameless(target, data):
             _write_beside(target, data)
         for name in _fixed_names(target):
@@ -58,7 +56,18 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     except OSError as error:
         if error.errno is None:
             raise
-        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+        shown = os.fspath(path)
+        if error.errno == errno.ENAMETOOLONG and isinstance(shown, str):
+            shown = shortened(shown, 240)
+        raise type(error)(error.errno, error.strerror, shown) from None
+
+
+def _write_to_device(target: Path, data: bytes) -> None:
+    """Write to a pipe or a device directly; a rename would replace it."""
+    with target.open("wb", buffering=0) as file:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
 
 
 def write_figure(path: str | os.PathLike[str], figure: Any, dpi: int, format: str | None = None) -> None:  # noqa: A002

@@ -117,7 +117,9 @@ def object_rows(X: Any) -> list[Any] | None:
 
 def _matrix(X: Any) -> tuple[Any, ...]:
     if X.ndim != 2:
-        raise InvalidValue(f"a batch is a matrix of rows and columns, got {X.ndim} dimension{'s' * (X.ndim != 1)}")
+        raise InvalidValue(
+            f"a batch must be a matrix of rows and columns, got {X.ndim} dimension{'s' * (X.ndim != 1)}"
+        )
     if X.dtype.kind in "OUS":
         columns = [(place, *_object_column(place, X[:, place])) for place in range(X.shape[1])]
         return ("columns", columns, X.shape[0])
@@ -218,10 +220,10 @@ def _with_gaps(column: Any, gap: float) -> Any:
 
 
 def from_arrow(column: Any) -> Any:
-    """An Arrow array as a NumPy array, over the same memory where nothing is missing.
+    """An Arrow array as a NumPy array, without a copy if nothing is missing.
 
-    Arrow's own `to_numpy` and `fill_null` load pandas wherever that is installed, which takes longer than to learn
-    a small file.
+    Arrow's own `to_numpy` and `fill_null` import pandas if it is installed, which takes longer than learning a
+    small file.
     """
     import pyarrow
 
@@ -283,7 +285,7 @@ def _name(name: Any) -> Any:
 def _sparse(X: Any) -> tuple[Any, ...]:
     X = X.tocsr()
     if X.ndim != 2:
-        raise InvalidValue("a batch is a matrix of rows and columns")
+        raise InvalidValue("a batch must be a matrix of rows and columns")
     starts, entries = X.indptr, min(len(X.indices), len(X.data))
     # Before SciPy goes through them, which looks at nothing.
     if len(starts) != X.shape[0] + 1 or starts[0] < 0 or starts[-1] > entries or (starts[1:] < starts[:-1]).any():
@@ -298,7 +300,7 @@ def _own_sparse(X: Sparse) -> tuple[Any, ...]:
     if (rows := unseen(X)) is not None:
         return ("parsed", rows, X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
-        raise InvalidValue(f"the width of sparse rows must be an integer of columns, got {quoted(X.width)}")
+        raise InvalidValue(f"the width of sparse rows must be an integer number of columns, got {quoted(X.width)}")
     arrays = X.starts, X.indices, X.values
     for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
         if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):
@@ -330,7 +332,7 @@ def targets(y: Any) -> Any:
         if y.ndim != 1:
             raise InvalidValue(f"y is one value for each row, got {y.ndim} dimensions")
         if y.dtype.kind in "Mm":
-            raise InvalidType(f"y: a target is a label or a number, got dtype {y.dtype}")
+            raise InvalidType(f"y: a target must be a label or a number, got dtype {y.dtype}")
         return _numbers("y", y) if y.dtype.kind in "fiub" else y.tolist()
     values = list(y)
     kinds = {type(value) for value in values}
@@ -356,9 +358,9 @@ def weights(w: Any) -> Any:
         row = _too_large(given := list(w))
         raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
-        raise InvalidType(f"w is one number for each row, got {typed(w)}") from None
+        raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
     if array.ndim != 1:
-        raise InvalidValue(f"w is one weight for each row, got {array.ndim} dimensions")
+        raise InvalidValue(f"w must have one number per row, got {array.ndim} dimensions")
     return array
 
 
@@ -368,12 +370,12 @@ def dicts(X: Any) -> Iterator[Any]:
 
 
 def with_arrays(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sparse rows that `take_apart` gave, for those who read them in Python."""
+    """Sparse rows from `take_apart` with their arrays, for use in Python."""
     return ("sparse", *rows[1].arrays(), rows[2]) if rows[0] == "parsed" else rows
 
 
 def rows_of(rows: tuple[Any, ...]) -> Iterator[Any]:
-    """The rows of what `take_apart` gave, as dicts."""
+    """The rows of a result of `take_apart`, as dicts."""
     if rows[0] == "dicts":
         yield from rows[1]
     elif rows[0] == "matrix":
@@ -415,7 +417,7 @@ def examples(X: Any, y: Any, w: Any) -> Iterator[tuple[Any, Any, float]]:
 
 
 def decode(codes: Any, labels: Sequence[Any]) -> Any:
-    """Class codes as labels; -1 is None. An array of bool, int or str where that holds them all."""
+    """Class codes as labels; -1 is None. An array of bool, int or str if one type can hold all of them."""
     if len(codes) and codes.min() >= 0:
         used = [label for label in labels if label is not None]
         kinds = {type(label) for label in used}
@@ -428,7 +430,7 @@ def decode(codes: Any, labels: Sequence[Any]) -> Any:
 
 
 def pack_answers(answers: list[Any]) -> Any:
-    """Answers as an array of one type where that holds them all."""
+    """Predictions as an array of one type, if one type can hold all of them."""
     kinds = {type(answer) for answer in answers}
     if kinds and kinds <= {float, int} and float in kinds:
         return np.array(answers, dtype=np.float64)

@@ -6,13 +6,14 @@ import copy
 import functools
 import inspect
 import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
 from millstream import _core
-from millstream._echo import quoted, typed
+from millstream._echo import fitting, quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import role_of
 
@@ -82,7 +83,10 @@ def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
     @functools.wraps(constructor)
     def __init__(self: object, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         # Its body is empty: Python checks the call and raises the error of a wrong one.
-        constructor(self, *args, **kwargs)
+        try:
+            constructor(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(fitting(str(error))) from None
         given = defaults | dict(zip(positional, args, strict=False)) | kwargs
         super(owner, self).__init__(**{name: given[name] for name in names})  # type: ignore[arg-type]
 
@@ -299,14 +303,24 @@ def from_description(value: Any) -> Any:
 def to_json(description: Any) -> str:
     """A description as JSON; other values are refused."""
     for key, value in description["parameters"].items():
-        if isinstance(value, int) and abs(value) > 2**1000:
-            raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {typed(value)}")
+        # The core reads a larger integer as a float, which has at most 309 digits.
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            room = "64 bits" if _is_integer(description["name"], key) else "a float"
+            raise InvalidValue(f"{description['name']}: {key} must fit in {room}, got {typed(value)}")
     try:
         return json.dumps(description, allow_nan=False)
     except ValueError:
         raise InvalidValue(f"{description['name']}: {_not_finite(description['parameters'])}") from None
     except TypeError as error:
         raise InvalidType(f"{description['name']}: {_unfit(description['parameters']) or error}") from None
+
+
+def _is_integer(name: str, parameter: str) -> bool:
+    """Whether a parameter of a component must be an integer."""
+    from millstream.registry import entry
+
+    parameters: Any = entry(name)["parameters"]
+    return any(each["name"] == parameter and each["must_be"].startswith("an integer") for each in parameters)
 
 
 def _not_finite(parameters: Mapping[str, Any]) -> str:

@@ -114,7 +114,7 @@ for _verb in VERBS:
     setattr(Model, _verb, MissingVerb(_verb))
 
 
-def check_example(model: Model, y: Any = None, w: float = 1.0) -> None:
+def check_example(model: Any, y: Any = None, w: float = 1.0) -> None:
     """Refuse a target or weight that is invalid for the role of a model, such as NaN. For `learn_one` in Python.
 
     Examples

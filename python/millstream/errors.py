@@ -114,11 +114,11 @@ def _columns(text: str) -> int:
 
 
 class MissingPackage(MillstreamError, ImportError):
-    """An optional package is not installed; the message tells how to install it."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 class MissingData(MillstreamError, FileNotFoundError):
-    """The files of a data set are missing; the message tells how to get them."""
+    """The files of a data set are missing; the message says how to get them."""
 
 
 class Unreadable(MillstreamError, OSError):

@@ -68,6 +68,7 @@ class OneVsRest(Classifier):
         self._rollback = Rollback()
 
     def __getstate__(self) -> dict[str, Any]:
+        self._rollback.retry()
         return {name: value for name, value in self.__dict__.items() if name != "_rollback"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -126,7 +126,7 @@ fn broken(py: Python<'_>) -> PyErr {
 
 fn orphaned(py: Python<'_>) -> PyErr {
     let message =
-        "this object was in use by another thread when the process was forked, and may be half changed; \
+        "this object was in use by another thread when the process was forked, and may be inconsistent; \
                    fork while no thread uses it, or send it to the new process by pickle";
     raise(py, &Fault::state(message))
 }

@@ -52,7 +52,7 @@ def _is_compiled(model: Any) -> bool:
 class ThresholdFilter(_Filter):
     """Classifies a row as an anomaly if the score of a detector reaches a threshold.
 
-    Choose it if the score can be interpreted, as that of `GaussianScorer`; if only the order of scores is
+    Choose it if the score can be interpreted, like that of `GaussianScorer`; if only the order of scores is
     meaningful, choose `QuantileFilter`.
 
     A row is classified before it is learned: `predict_one` returns whether a row is an anomaly, `classify` whether

@@ -27,7 +27,7 @@ _RIVER_ROWS = 5_000
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream import evaluate
 
     X, classes, numbers = _rows(given.rows, given.features)

@@ -21,7 +21,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)
@@ -103,7 +103,7 @@ def _closing(given: Namespace, ranked: list[Any], stream: ObservedStream) -> str
 
     target = f" → {plain(stream.target)}" if stream.target else ""
     heads = headings(ranked)
-    head = ["", *heads.values(), f"{first}, last {given.window:,}", "rows/s", "memory"]
+    head = ["", *heads.values(), f"{heads[first]}, last {given.window:,}", "rows/s", "memory"]
     rows = [
         [
             f"{place}. {result.name}",

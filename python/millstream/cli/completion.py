@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.cli.commands import COMMANDS
 
     print(script(given.shell, COMMANDS), end="")

@@ -10,7 +10,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream import demo
 
     arguments = ["--rows", str(given.rows)] if given.rows else []

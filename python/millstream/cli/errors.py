@@ -1,4 +1,4 @@
-"""What people get wrong on a command line."""
+"""Errors in the use of the command line."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["UsageError"]
 
 
 class UsageError(Exception):
-    """What was asked for makes no sense, whatever the data are."""
+    """The arguments are wrong, regardless of the data."""

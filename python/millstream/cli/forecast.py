@@ -30,7 +30,7 @@ _UNUSED = ("--weight", "--label-time", "--follow", "--shuffle", "--seed")
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.evaluate import forecast
 
     for option in _UNUSED:

@@ -29,7 +29,7 @@ _ROWS = 10_000
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.cli.text_formats import LINES
 
     check_place(given.out, (*ENDINGS, *LINES), what="--out")

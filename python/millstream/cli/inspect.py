@@ -17,7 +17,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.drift import Monitor
 
     part = loaded(given.file)

@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from millstream._echo import visible
+from millstream._echo import fitting, shortened, visible
 from millstream.cli.commands import COMMANDS
 from millstream.cli.errors import UsageError
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, OK, USAGE
 from millstream.cli.parser import parser_of
+from millstream.cli.python_hints import as_options
 from millstream.errors import InvalidNotation, MillstreamError
 
 __all__ = ["main"]
@@ -61,20 +62,21 @@ def explained(error: Exception) -> tuple[int, list[str]]:
     if isinstance(error, InvalidNotation):
         return USAGE, [str(error).removeprefix("notation: "), error.pointer]
     if isinstance(error, UsageError):
-        return USAGE, [str(error)]
+        return USAGE, [as_options(str(error))]
     if isinstance(error, MillstreamError):
-        return DATA_ERROR, [str(error), *getattr(error, "__notes__", ())]
+        return DATA_ERROR, [as_options(str(error)), *getattr(error, "__notes__", ())]
     if isinstance(error, OSError) and error.strerror:
-        name = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
+        named = isinstance(error.filename, str | os.PathLike)
+        name = f"{shortened(str(os.fspath(error.filename)), 240)}: " if named else ""
         return DATA_ERROR, [f"{name}{error.strerror[0].lower()}{error.strerror[1:]}"]
     if isinstance(error, ImportError | MemoryError):
         return DATA_ERROR, [str(error) or "not enough memory"]
     hint = "this is a bug in millstream or in a custom component; --debug shows the traceback"
-    return DATA_ERROR, [f"{type(error).__name__}: {error}", hint]
+    return DATA_ERROR, [fitting(f"{type(error).__name__}: {error}"), hint]
 
 
 class _Terminable:
-    """Inside, the signal that asks a program to end does what Ctrl-C does, so that nothing is lost."""
+    """Within this context, SIGTERM acts like Ctrl-C, so that nothing is lost."""
 
     def __enter__(self) -> None:
         self.before = None

@@ -20,7 +20,7 @@ _SUFFIXES = {"png": (".png",), "svg": (".svg",), "both": (".png", ".svg")}
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream import papers
 
     if given.name is None:

@@ -24,7 +24,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     if not given.load:
         raise UsageError("no model given: pass --load FILE.ms")
     check_place(given.out, ENDINGS, what="--out")

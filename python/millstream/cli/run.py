@@ -23,7 +23,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Run it."""
+    """Run the command."""
     from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)

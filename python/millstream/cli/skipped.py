@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream._echo import plain
+from millstream.cli.python_hints import as_options
 from millstream.cli.show import counted
 
 __all__ = ["refused", "unread"]
@@ -28,7 +29,7 @@ def refused(count: int, reasons: Sequence[str], words: str = "refused by the mod
 def _told(words: str, count: int, reasons: Sequence[str]) -> list[str]:
     if not count:
         return []
-    shown = [plain(reason, _LONGEST) for reason in reasons[:_MOST]]
+    shown = [plain(as_options(reason), _LONGEST) for reason in reasons[:_MOST]]
     if count == 1 and shown:
         return [f"{words}: {shown[0]}"]
     more = [f"  … and {count - len(shown):,} more"] if shown and count > len(shown) else []

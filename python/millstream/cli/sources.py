@@ -232,7 +232,7 @@ def _called(make: Callable[[], Stream], text: str, named: dict[str, Any], given:
         if found:
             # Readers check their parameters before they read a byte.
             raise UsageError(f"{text}: {str(error)[found.end() :]}") from None
-        raise InvalidValue(str(error).replace("pass format= ", "pass --format ")) from None
+        raise
     except TypeError as error:
         found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if found:

@@ -29,7 +29,7 @@ def _children(part: Part) -> dict[str, tuple[str, int | None, Part]]:
 
 
 def _names(part: Part, steps: Sequence[Part]) -> Sequence[str]:
-    """What a pipeline or a union calls its members; without that, their class names, numbered from the second."""
+    """The names of the members of a pipeline or union; by default their class names, numbered from 2 on."""
     names: Sequence[str] = getattr(part, "names", None) or ()
     if len(names) == len(steps):
         return names

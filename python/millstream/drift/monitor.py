@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import json
 import numbers
@@ -42,8 +43,8 @@ class Monitor:
 
     Detectors of numbers receive the errors of the model. Rising errors mean that p(y|x) has changed: *real* drift,
     which the model has not learned yet. Detectors of rows, which need no labels, find changes of p(x): *virtual*
-    drift, which may be harmless. If both kinds occur within `together` rows, the event is of *both* kinds: the
-    rows come from elsewhere, and the model is wrong there.
+    drift, which may be harmless. If both kinds occur within `together` rows, the event is *both*: the inputs have
+    moved to a region where the model is wrong.
 
     Rows and labels may arrive separately: `update(x)` passes a row, `update(y_true=…, y_pred=…)` a label that
     arrived later. Each call returns the drift events that it caused. `events` holds the last 10,000 of them, and
@@ -81,6 +82,9 @@ class Monitor:
     Gama, J., Žliobaitė, I., Bifet, A., Pechenizkiy, M. and Bouchachia, A. (2014). A survey on concept drift
     adaptation. Section 2.1.
     """
+
+    #: Updates since the copy of the detectors, if a refused one is still to be removed: see `_go_back`.
+    _unfinished: list[tuple[Any, float | None]] | None = None
 
     def __init__(self, detectors: Any, *, together: int = 500, loss: Any = None) -> None:
         if isinstance(together, bool) or not isinstance(together, int) or together < 0:
@@ -144,7 +148,7 @@ class Monitor:
     ) -> list[Event]:
         """Pass a row, a label with its prediction, or both; returns the drift events that this caused.
 
-        A label that comes with its row belongs to that row. A later label belongs to the row after that of the
+        A label passed with its row belongs to that row. A later label belongs to the row after that of the
         previous label, unless `row` gives its row, counted from 0. A prediction of None, from a model that has
         learned nothing, produces no error, and a `y_true` of None is a label that never arrived; both count as
         rows. Instead of a row, x may be a number: the error of the model, computed by the caller, for the
@@ -157,13 +161,15 @@ class Monitor:
         elif y_true is not None and y_pred is not None:
             error = self._error(y_true, y_pred)
         at_row = self._label_row(x is not None, row)
+        if self._unfinished is not None:
+            self._go_back(self._unfinished)
         if self._before is None or len(self._since) >= _KEPT:
             self._before, self._since = copy.deepcopy(self._detectors), []
         try:
             updated = self._update_detectors(x, error)
         except BaseException:
             # Some detectors are already updated.
-            self._go_back(self._since)
+            self._try_to_go_back(self._since)
             raise
         self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
         if labelled or (x is None and y_pred is not None):
@@ -199,12 +205,23 @@ class Monitor:
             raise InvalidValue(f"drift.Monitor: row must be {which}, got {index}")
         return index
 
+    def _try_to_go_back(self, since: list[tuple[Any, float | None]]) -> None:
+        """Go back now, or else before the next update."""
+        self._unfinished = since
+        # The caller raises the error of the update.
+        with contextlib.suppress(Exception):
+            self._go_back(since)
+
     def _go_back(self, since: list[tuple[Any, float | None]]) -> None:
-        """Restore the copies of the detectors, and repeat the updates since."""
-        if self._before is not None:
-            self._detectors, self._before, self._since = self._before, None, []
+        """Repeat the updates since the copy of the detectors; if this fails too, nothing changes."""
+        failed, self._detectors = self._detectors, copy.deepcopy(self._before or {})
+        try:
             for each in since:
                 self._update_detectors(*each)
+        except BaseException:
+            self._detectors = failed
+            raise
+        self._since, self._unfinished = since, None
 
     def _update_detectors(self, x: Any, error: float | None) -> list[str]:
         updated = []
@@ -297,7 +314,7 @@ class Monitor:
         try:
             teach(model, x, y, w)
         except BaseException:
-            self._go_back(self._since[:-1])
+            self._try_to_go_back(self._since[:-1])
             added = self.event_count - counts[2], self.improvement_count - counts[3]
             for (found, length, oldest), count in zip(kept, added, strict=True):
                 # The newest events may have displaced some of the oldest.

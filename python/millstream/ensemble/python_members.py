@@ -6,6 +6,7 @@ The algorithms are the same, with different random numbers.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import random
@@ -79,6 +80,8 @@ class Ensemble(Predictor):
     #: The compiled form, for native members.
     _native: ClassVar[Any] = None
     _state: State
+    #: Whether a refused example is still to be removed: see `_roll_back`.
+    _unfinished = False
     # Parameters of most ensembles.
     model: Any
     n_models: int
@@ -207,17 +210,30 @@ class Ensemble(Predictor):
         check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
+        if self._unfinished:
+            self._roll_back()
         if self._before is None or len(self._since) >= _KEPT:
             self._before, self._since = copy.deepcopy(self._state), []
         try:
             self._learn(x, y, w)
         except BaseException:
-            since, self._since = self._since, []
-            self._state, self._before = self._before, None
-            for example in since:
-                self._learn(*example)
+            self._unfinished = True
+            # The example's own error is raised; the next example tries again.
+            with contextlib.suppress(Exception):
+                self._roll_back()
             raise
         self._since.append((dict(x), y, w))
+
+    def _roll_back(self) -> None:
+        """Repeat the examples since the last copy of the members; if this fails too, nothing changes."""
+        failed, self._state = self._state, copy.deepcopy(self._before)  # type: ignore[assignment]
+        try:
+            for example in self._since:
+                self._learn(*example)
+        except BaseException:
+            self._state = failed
+            raise
+        self._unfinished = False
 
     def _learn(self, x: Features, y: Any, w: float) -> None:
         self._step(x, y, w)

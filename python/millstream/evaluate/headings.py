@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from millstream._echo import plain
 from millstream.evaluate.frames import number
+from millstream.metrics.positive import LONGEST_LABEL
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
@@ -24,8 +25,8 @@ def headings(results: Sequence[Result]) -> dict[str, str]:
 
 
 def score(result: Result, name: str, value: float, heads: dict[str, str]) -> str:
-    """A cell below such a heading. It contains the positive class if the heading does not."""
+    """A cell in the column of such a heading. It contains the positive class if the heading does not."""
     positive = result.positive.get(name)
     if positive is None or heads[name] == result.titles[name]:
         return number(value)
-    return f"{number(value)} ({plain(positive, 40)})"
+    return f"{number(value)} ({plain(positive, LONGEST_LABEL)})"

@@ -166,7 +166,7 @@ def _metric(result: Result, name: str, metric: str, ax: Any, colour: str, alone:
     label = f"last {result.settings.get('window', 0):,} rows" if alone else f"{name}  {value}"
     ax.plot(rows, result.curve[f"rolling_{metric}"][drawn], color=colour, linewidth=1.6, label=label)
     dashed = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.75}
-    whole = f"whole stream  {value}" if alone else None
+    whole = f"all rows  {value}" if alone else None
     ax.plot(rows, result.curve[metric][drawn], color=colour, label=whole, **dashed)
     if result.drifts:
         # One collection draws thousands of marks at once.

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from millstream._echo import quoted
+from millstream._echo import plain, quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.frames import amount, frame, number, table
 from millstream.evaluate.headings import headings, score
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.weights import Weights, weights_of
-from millstream.metrics.positive import missing_positive, positive_class, with_positive
+from millstream.metrics.positive import LONGEST_LABEL, missing_positive, positive_class, with_positive
 
 __all__ = ["Confusion", "Result", "Results"]
 
@@ -40,11 +40,9 @@ class Confusion:
         return frame(columns, kind)
 
     def __repr__(self) -> str:
-        head = ["truth \\ predicted", *(str(label) for label in self.labels)]
-        rows = [
-            [str(label), *(f"{cell:,.6g}" for cell in self.matrix[place])]
-            for place, label in enumerate(self.labels)
-        ]
+        names = [plain(label, LONGEST_LABEL) for label in self.labels]
+        head = ["truth \\ predicted", *names]
+        rows = [[name, *(f"{cell:,.6g}" for cell in self.matrix[place])] for place, name in enumerate(names)]
         return table(head, rows)
 
 
@@ -54,7 +52,7 @@ class Result:
 
     `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is short
     for `result.values["Accuracy"]`. The columns of `curve` are `row` (number of labels that had arrived), each
-    metric over the whole stream, `rolling_…` each over the window, `seconds`, `memory` of the model in bytes, and
+    metric over all rows, `rolling_…` each over the window, `seconds`, `memory` of the model in bytes, and
     `waiting`, the number of predicted rows whose labels had not arrived.
     """
 
@@ -113,9 +111,9 @@ class Result:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Each metric with its positive class, such as "F1 (late=True)", by metric name."""
+        """Each metric with its positive class, such as "F1 (positive=True)", by metric name."""
         positive = self.positive
-        return {name: with_positive(name, positive.get(name), self.target) for name in self.metrics}
+        return {name: with_positive(name, positive.get(name)) for name in self.metrics}
 
     @property
     def warnings(self) -> list[str]:
@@ -125,7 +123,7 @@ class Result:
 
     @property
     def scores(self) -> dict[str, tuple[float, float]]:
-        """Each metric over the whole stream and over the window, by name; NaN where nothing was scored."""
+        """Each metric over all rows and over the window, by name; NaN where nothing was scored."""
         if not self.scored:
             return dict.fromkeys(self.values, (math.nan, math.nan))
         recent = {name: self.curve[f"rolling_{name}"] for name in self.values}
@@ -153,8 +151,17 @@ class Result:
         return self.values[name]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default of the first that is installed."""
-        return frame(self.curve, kind)
+        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default of the first that is installed.
+
+        If metrics have a positive class, the last column `positive` names it. If it differs between metrics, the
+        column names it for each: "F1=yes, Recall=no". A pandas frame also has it in `attrs["positive"]`, by metric
+        name.
+        """
+        columns = dict(self.curve)
+        positive = self.positive
+        if positive:
+            columns["positive"] = [_common(positive)] * len(self.curve["row"])
+        return _with_attributes(frame(columns, kind), {"positive": positive} if positive else {})
 
     @property
     def weights(self) -> Weights | None:
@@ -164,7 +171,7 @@ class Result:
     def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
         """Plot with matplotlib; returns the axes.
 
-        `kind` is "metric" (rolling, whole stream, drifts), "confusion", "calibration", "residuals", "weights",
+        `kind` is "metric" (rolling, all rows, drifts), "confusion", "calibration", "residuals", "weights",
         "waiting", "speed" or "memory".
         """
         from millstream.evaluate.plot import plot
@@ -198,17 +205,32 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.scored:,} {'row' if self.scored == 1 else 'rows'} scored"]
-        notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("skipped", self.skipped)]
-        notes.append(("could not be read", self.unread))
+        notes = [("warm-up", self.warmup), ("without a prediction", self.unanswered)]
+        notes += [("skipped", self.skipped), ("could not be read", self.unread)]
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
         titles = self.titles
         rows = [[titles[name], number(whole), number(recent)] for name, (whole, recent) in self.scores.items()]
-        lines.append(table(["", "whole stream", f"last {self.settings.get('window', 0):,}"], rows))
+        lines.append(table(["", "all rows", f"last {self.settings.get('window', 0):,}"], rows))
         lines.append(f"{self.throughput:,.0f} rows/s, {self.seconds:.3g} s, model {amount(self.memory)}")
         if self.drifts:
             shown = ", ".join(f"{row:,}" for row in self.drifts[:8]) + (", …" if len(self.drifts) > 8 else "")
             lines.append(f"drift at {shown}")
         return "\n".join([*lines, *self.warnings])
+
+
+def _common(positive: dict[str, Any]) -> Any:
+    """The positive class of all metrics that have one, or each of them if they differ."""
+    classes = list(positive.values())
+    if all(label == classes[0] and type(label) is type(classes[0]) for label in classes):
+        return classes[0] if classes else None
+    return ", ".join(f"{name}={label}" for name, label in positive.items())
+
+
+def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
+    """A frame with attributes, if it can have any."""
+    if attributes and hasattr(made, "attrs"):
+        made.attrs.update(attributes)
+    return made
 
 
 class Results(Mapping[str, Result]):
@@ -248,14 +270,27 @@ class Results(Mapping[str, Result]):
         return self.ranked()[0]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The curves of all models as one frame, with a column `model`."""
+        """The curves of all models as one frame, with a column `model`.
+
+        The positive class is named as in `Result.to_frame`; `attrs["positive"]` has it by model and metric name.
+        """
         if not self._results:
             raise InvalidType("the results contain no model")
         results = list(self._results.values())
         names = np.concatenate([np.repeat(result.name, len(result.curve["row"])) for result in results])
         columns = {"model": names.tolist()}
         columns |= {key: np.concatenate([result.curve[key] for result in results]) for key in results[0].curve}
-        return frame(columns, kind)
+        positive = {result.name: result.positive for result in results}
+        if not any(positive.values()):
+            return frame(columns, kind)
+        classes = [_common(result.positive) for result in results]
+        if len({type(label) for label in classes}) > 1:
+            # The column of a frame has one type.
+            classes = [None if label is None else str(label) for label in classes]
+        columns["positive"] = [
+            label for label, result in zip(classes, results, strict=True) for _ in range(len(result.curve["row"]))
+        ]
+        return _with_attributes(frame(columns, kind), {"positive": positive})
 
     def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
         """Plot all models with matplotlib; `kind` is that of `Result.plot`. Returns the axes."""

@@ -7,7 +7,7 @@
 Label metrics accept a label, or a dict of probabilities, of which the most probable label counts. A missing
 prediction (None, or an empty dict) counts as wrong. Probability metrics (`LogLoss`, `Brier`, `ROCAUC`, `PRAUC`)
 accept a dict, or a float, which is the probability of the positive class. For them, a missing prediction counts as
-probability 0.5. A metric without outcomes is 0, and `ROCAUC` is 0.5 until both classes have come.
+probability 0.5. A metric without outcomes is 0, and `ROCAUC` is 0.5 until both classes have been seen.
 
 `Precision`, `Recall`, `F1`, `FBeta`, `ROCAUC` and `PRAUC` score one class, `metric.positive_class`, which does not
 depend on the order of outcomes. It is `pos_val` if that is given; True or 1 if the labels are bools, 0 and 1, or

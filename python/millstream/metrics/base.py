@@ -63,7 +63,7 @@ class Metric(_core.Metric, Measure):
     def merge(self, other: Any) -> None:
         """Merge the same metric of another stream, where the result is exact.
 
-        The labels of both must have come in the same order.
+        The labels of both must have arrived in the same order.
         """
         if type(other) is not type(self):
             raise InvalidType(f"{self.name}: only the same metric can be merged, got {type(other).__name__}")
@@ -84,9 +84,8 @@ class Metric(_core.Metric, Measure):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        title = with_positive(self._title(), self.positive_class)
-        missing = ", which never occurred" if self._lacks_positive() else ""
-        return f"{title}: {self._shown()}{missing}"
+        title = with_positive(self._title(), self.positive_class, not self._lacks_positive())
+        return f"{title}: {self._shown()}"
 
 
 def _column(what: str, values: Any) -> Any:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import plain
 from millstream._part import forwarded
 from millstream.base import Label
 from millstream.metrics.base import Metric
+from millstream.metrics.positive import LONGEST_LABEL
 
 __all__ = [
     "F1",
@@ -328,7 +330,7 @@ class ConfusionMatrix(Metric):
         if not classes:
             return "ConfusionMatrix: empty"
         data = self.data
-        names = [str(label) for label in classes]
+        names = [plain(label, LONGEST_LABEL) for label in classes]
         table = [["", *names]]
         for truth, name in zip(classes, names, strict=True):
             row = data.get(truth, {})

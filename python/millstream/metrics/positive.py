@@ -6,10 +6,10 @@ from typing import Any
 
 from millstream._echo import plain, quoted
 
-__all__ = ["missing_positive", "positive_class", "with_positive"]
+__all__ = ["LONGEST_LABEL", "missing_positive", "positive_class", "with_positive"]
 
-#: Maximum length of a label; longer ones are cut.
-_LONGEST = 40
+#: Maximum length of a label in titles and tables; the middle of longer ones is left out.
+LONGEST_LABEL = 40
 
 
 def positive_class(metric: Any) -> Any:
@@ -17,11 +17,11 @@ def positive_class(metric: Any) -> Any:
     return getattr(metric, "positive_class", getattr(metric, "pos_val", None))
 
 
-def with_positive(title: str, positive: Any, target: str | None = None) -> str:
-    """The title of a metric with its positive class: `F1 (late=True)`, or `F1 (positive=True)`."""
+def with_positive(title: str, positive: Any, seen: bool = True) -> str:
+    """The title of a metric with its positive class: `F1 (positive=True)`."""
     if positive is None:
         return title
-    return f"{title} ({plain(target or 'positive', _LONGEST)}={plain(positive, _LONGEST)})"
+    return f"{title} (positive={plain(positive, LONGEST_LABEL)}{'' if seen else ', never seen'})"
 
 
 def missing_positive(title: str, metric: Any) -> str | None:

@@ -68,12 +68,12 @@ class ROCAUC(Metric):
     Scores are counted in 2,627 fixed bins that are narrow near 0 and 1, so memory does not grow with the stream
     (42 kB, or 84 kB while either class may become the rarer one). `error` is a bound on the difference from the
     exact value, computed from the pairs that share a bin. It is below 0.001 unless scores are concentrated in few
-    bins. The value is 0.5 until both classes have come.
+    bins. The value is 0.5 until both classes have been seen.
 
     Parameters
     ----------
     pos_val
-        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
+        The positive class. By default True or 1 if the labels are bools, 0/1 or −1/1; otherwise the rarer class.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class PRAUC(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
+        The positive class. By default True or 1 if the labels are bools, 0/1 or −1/1; otherwise the rarer class.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class ARFF(TableStream):
 
     maker = "stream.read_arff"
 
-    # Only the header tells whether rows may have weights.
+    # Only the header says whether rows may have weights.
     later_columns = True
 
     def __init__(self, source: Source, target: str | bool | None, block_size: int, options: TableOptions) -> None:

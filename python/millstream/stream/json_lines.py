@@ -4,7 +4,7 @@ Nested objects become columns with a dot in their names: `{"motor": {"heat": 3}}
 
 Arrow's parser is not safe with every input (docs/notes/pyarrow_json.md), so it receives only blocks in which every
 line is one object of limited depth, and its tables are validated. Any other block, and any block that it refuses,
-is parsed line by line in Python, which finds the lines that are wrong.
+is parsed line by line in Python, which finds the faulty lines.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = ["JSONLines", "read_json_lines"]
 #: Bytes parsed at once.
 BLOCK = 1 << 20
 
-#: Cells of a table. Where nearly every line has names of its own a block would have far more cells than bytes.
+#: Maximum number of cells of a table. If nearly every line has its own names, a block has more cells than bytes.
 CELLS = 1 << 24
 
-#: The part of a block that tells how many names it may have.
+#: One part in this many of a block is read to estimate its number of names.
 SAMPLE = 64
 
-#: The most rows that Arrow's parser takes at once.
+#: Maximum number of rows for one call of Arrow's parser.
 ROWS = 100_000
 
-#: How deep brackets may be nested. Arrow's parser has no limit but the size of the stack.
+#: Maximum nesting of brackets. Arrow's parser is limited only by the size of the stack.
 DEPTH = 64
 
 
@@ -180,7 +180,7 @@ def _read(data: bytes, texts: arrow.Schema | None, dropped: Collection[str]) -> 
         table = table.flatten()
     if not table.num_columns or len(set(table.column_names)) != table.num_columns:
         return None
-    # The offsets of a list may point behind its values. A list that is dropped is not looked at, so it may be so.
+    # The offsets of a list may point past its values. A dropped list is not read, so its offsets do not matter.
     table = table.select([name for name in table.column_names if name not in dropped] or table.column_names)
     try:
         table.validate()
@@ -208,17 +208,40 @@ def _object(line: bytes) -> dict[str, Any]:
         except UnicodeEncodeError as error:
             letter = error.object[error.start]
             raise ValueError(f"\\u{ord(letter):04x} is half of a surrogate pair without the other half") from None
-    return dict(_flat(value, ""))
+    members = list(_flat(value, ""))
+    row = dict(members)
+    if len(row) != len(members):
+        name = quoted(_repeated(members))
+        raise ValueError(f"duplicate name {name}: a nested object has the names of its members after a dot")
+    return row
 
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        return json.loads(text, object_pairs_hook=_members)
+    except (json.JSONDecodeError, _DuplicateName):
         raise
     except ValueError:
         # Python refuses to convert integers of many digits, which takes long. As a float they are infinite.
-        return json.loads(text, parse_int=float)
+        return json.loads(text, parse_int=float, object_pairs_hook=_members)
+
+
+class _DuplicateName(ValueError):
+    """An object has a name twice."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object. Python would keep the last value of a name, and lose the others."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _DuplicateName(f"duplicate name {quoted(_repeated(pairs))}")
+    return members
+
+
+def _repeated(pairs: list[tuple[str, Any]]) -> str:
+    """The first name that occurs again."""
+    seen: set[str] = set()
+    return next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 _KINDS = {
@@ -264,7 +287,7 @@ def read_json_lines(
     """Read a JSON lines file (one object per line) of any length, plain or compressed.
 
     Nested objects become features with a dot in their names. A list is not a feature and must be left out with
-    `drop`. A name that a line lacks is a missing value.
+    `drop`. A name that a line lacks is a missing value; a line that has a name twice is refused.
 
     Parameters
     ----------

@@ -244,5 +244,5 @@ def _as_utf8(pieces: Iterator[bytes | None], encoding: str, name: str) -> Genera
             line += text.count("\n")
             yield text.encode()
         yield decoder.decode(b"", final=True).encode()
-    except UnicodeError as error:
-        raise InvalidValue(f"{name}, at or after line {line}: not {encoding}: {error}") from None
+    except UnicodeError:
+        raise InvalidValue(f"{name}, at or after line {line}: not valid {encoding.upper()}") from None

@@ -16,27 +16,43 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
+from millstream.roles import FORECASTER, role_of
 from millstream.testing import (
     asking,
     batches,
-    company,
     copying,
     features,
+    forecasting,
+    integration,
     predicting,
     targets,
     weights,
 )
 from millstream.testing.law import BrokenLaw, Law
+from millstream.testing.series import SeriesSubject
 from millstream.testing.subject import Subject
 
-__all__ = ["LAWS", "BrokenLaw", "Check", "check_model", "checks"]
+__all__ = ["FORECASTER_LAWS", "LAWS", "BrokenLaw", "Check", "check_model", "checks"]
 
 #: In the order of checking: laws that others rely on come first.
-_MODULES = (asking, predicting, copying, targets, batches, weights, features, company)
-_EVERY = {law.name: law for module in _MODULES for law in vars(module).values() if isinstance(law, Law)}
+_MODULES = (asking, predicting, copying, targets, batches, weights, features, integration)
 
-#: Each law by its name, in one sentence.
+
+def _laws_of(*modules: Any) -> dict[str, Law]:
+    return {law.name: law for module in modules for law in vars(module).values() if isinstance(law, Law)}
+
+
+_EVERY = _laws_of(*_MODULES)
+_SHARED = ("unlearned", "finite", "determinism", "pure", "clone", "copies", "independence", "pickle")
+_OF_FORECASTERS = {
+    **{name: _EVERY[name] for name in (*_SHARED, "description", "bad targets")},
+    **_laws_of(forecasting),
+}
+
+#: Each law of models of features by its name, in one sentence.
 LAWS: dict[str, str] = {law.name: law.sentence for law in _EVERY.values()}
+#: Each law of forecasters by its name, in one sentence.
+FORECASTER_LAWS: dict[str, str] = {law.name: law.sentence for law in _OF_FORECASTERS.values()}
 
 
 class Check:
@@ -68,12 +84,14 @@ def check_model(
     Parameters
     ----------
     model
-        A model, a class that needs no arguments, or a function that returns a model.
+        A classifier, regressor, transformer, anomaly detector or forecaster, a class that needs no arguments, or
+        a function that returns a model.
     skip
-        Names of laws that the model breaks on purpose, preferably a dict with the reasons. `LAWS` has all names.
+        Names of laws that the model breaks on purpose, preferably a dict with the reasons. `LAWS` has all names,
+        `FORECASTER_LAWS` those of forecasters.
     examples
         At least 12 pairs of a dict and a target, for a learner that needs particular features or targets. By
-        default the features are three numbers `a`, `b` and `c`.
+        default the features are three numbers `a`, `b` and `c`. For a forecaster at least 12 numbers.
 
     Examples
     --------
@@ -116,16 +134,32 @@ def checks(
     ... def test_my_learner(check):
     ...     check()
     """
+    forecasts = role_of(model) is FORECASTER or _makes_a_forecaster(model)
+    laws = _OF_FORECASTERS if forecasts else _EVERY
     skipped = [skip] if isinstance(skip, str) else list(skip)
     for name in skipped:
-        if name not in _EVERY:
-            raise InvalidValue(f"testing: skip must name laws ({', '.join(_EVERY)}), got {quoted(name)}")
-    subject = Subject(model, examples)
-    laws = [law for law in _EVERY.values() if law.name not in skipped and law.applies(subject)]
-    return [Check(law, subject) for law in laws]
+        if name not in laws:
+            raise InvalidValue(f"testing: skip must name laws ({', '.join(laws)}), got {quoted(name)}")
+    subject = SeriesSubject(model, examples) if forecasts else Subject(model, examples)
+    return [Check(law, subject) for law in laws.values() if law.name not in skipped and law.applies(subject)]
+
+
+def _makes_a_forecaster(function: Any) -> bool:
+    if isinstance(function, type) or not callable(function) or role_of(function) is not None:
+        return False
+    try:
+        return role_of(function()) is FORECASTER
+    except Exception:
+        # `Subject` reports it.
+        return False
+
+
+def _listed(heading: str, laws: dict[str, str]) -> str:
+    lines = "".join(f"    {name}\n        {sentence}\n" for name, sentence in laws.items())
+    return f"\n    {heading}\n    {'-' * len(heading)}\n{lines}"
 
 
 # The reference and `help` list the laws.
-check_model.__doc__ = f"{check_model.__doc__}\n    Laws\n    ----\n" + "".join(
-    f"    {name}\n        {sentence}\n" for name, sentence in LAWS.items()
+check_model.__doc__ = f"{check_model.__doc__}{_listed('Laws', LAWS)}" + _listed(
+    "Laws of forecasters", FORECASTER_LAWS
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import millstream
 from millstream._echo import quoted
-from millstream.base import Model
+from millstream.base import Model, Part
 from millstream.testing.answers import same
 from millstream.testing.law import broken, law
 from millstream.testing.subject import Subject
@@ -46,7 +46,7 @@ def clones_have_learned_nothing(subject: Subject) -> None:
     if type(clone) is not type(model):
         broken(f"a clone of class {type(model).__name__}", type(clone).__name__)
     given = subject.original()
-    if isinstance(given, Model):
+    if isinstance(given, Part):
         for name, value in given.parameters.items():
             other = given.clone().parameters.get(name)
             if not (_equal(value, other) or repr(value) == repr(other)):

@@ -94,7 +94,7 @@ def huge_numbers_do_no_harm(subject: Subject) -> None:
 
 @law("examples")
 def examples_are_dicts(subject: Subject) -> None:
-    """An example that is no dict is refused and leaves the model as it was, or does no harm."""
+    """An example that is not a dict is refused and leaves the model as it was, or does no harm."""
     model = subject.taught(subject.fresh(), subject.examples[:10])
     y = subject.examples[0][1]
     for x in (None, 3.0, "text", [1.0, 2.0]):

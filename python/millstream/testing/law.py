@@ -52,9 +52,9 @@ class Law:
     #: Its statement, in one sentence.
     sentence: str
     #: Whether the law applies to a model.
-    applies: Callable[[Subject], bool]
+    applies: Callable[[Any], bool]
     #: Returns if the law holds.
-    hold: Callable[[Subject], None]
+    hold: Callable[[Any], None]
 
     def check(self, subject: Subject) -> None:
         """Raise `BrokenLaw` unless the law holds."""
@@ -69,11 +69,11 @@ class Law:
 
 
 def law(
-    name: str, applies: Callable[[Subject], bool] = lambda subject: True
-) -> Callable[[Callable[[Subject], None]], Law]:
+    name: str, applies: Callable[[Any], bool] = lambda subject: True
+) -> Callable[[Callable[[Any], None]], Law]:
     """Create a law from a function that checks it; the docstring is its statement."""
 
-    def made(hold: Callable[[Subject], None]) -> Law:
+    def made(hold: Callable[[Any], None]) -> Law:
         return Law(name, " ".join((hold.__doc__ or "").split()), applies, hold)
 
     return made

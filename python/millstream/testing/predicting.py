@@ -10,15 +10,16 @@ from millstream.testing.subject import Subject
 
 @law("determinism")
 def learns_the_same_again(subject: Subject) -> None:
-    """Two models that are taught the same predict the same."""
+    """Two models trained on the same examples make the same predictions."""
     one, other = subject.fresh(), subject.fresh()
     for x, y in subject.examples:
         got, wanted = subject.ask(one, x), subject.ask(other, x)
         if not same(got, wanted):
-            broken("the same prediction from two models taught the same", f"{quoted(got)} and {quoted(wanted)}")
+            expected = "the same prediction from two models trained on the same examples"
+            broken(expected, f"{quoted(got)} and {quoted(wanted)}")
         subject.learn(one, dict(x), y)
         subject.learn(other, dict(x), y)
-    subject.expect_same(one, other, "two models taught the same to predict the same")
+    subject.expect_same(one, other, "the same predictions from two models trained on the same examples")
 
 
 @law("pure")
@@ -40,4 +41,4 @@ def predicting_changes_nothing(subject: Subject) -> None:
         rest = subject.examples[learned:]
         subject.taught(model, rest)
         subject.taught(twin, rest)
-        subject.expect_same(model, twin, "a model that was asked to learn like one that was not")
+        subject.expect_same(model, twin, "a model that has made predictions to learn like one that has not")

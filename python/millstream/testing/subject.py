@@ -15,13 +15,16 @@ from millstream._part import shown_part
 from millstream._python_loop import arguments_of, title_of
 from millstream.base import Transformer
 from millstream.errors import InvalidType
-from millstream.roles import STEPS, Role, Truth, role_of
+from millstream.roles import FORECASTER, STEPS, Role, Truth, one_of, role_of
 from millstream.testing import examples
 from millstream.testing.answers import check_answer, is_missing, same
 from millstream.testing.examples import Example
 from millstream.testing.law import Broken, broken
 
-__all__ = ["REFUSALS", "Subject"]
+__all__ = ["CHECKED", "REFUSALS", "Subject"]
+
+#: Roles that have laws.
+CHECKED = (*STEPS, FORECASTER)
 
 #: Errors by which a model may refuse an example.
 REFUSALS = (ValueError, TypeError)
@@ -40,21 +43,23 @@ class Subject:
         first = self._copy()
         role = role_of(first)
         if role is None:
-            raise InvalidType(f"testing.check_model: expected a model, got {shown_part(given)}")
-        if role not in STEPS:
-            raise InvalidType(f"testing.check_model: expected a model of features, got {role.phrase}")
+            raise InvalidType(f"testing.check_model: expected {one_of(CHECKED)}, got {shown_part(given)}")
         self.role = role
         self.title = title_of(first)
-        self.native = isinstance(first, _core.Model)
+        self.native = isinstance(first, (_core.Model, _core.Forecaster))
+        self._last: str | tuple[str, tuple[Any, ...], dict[str, Any]] = ""
+        self._prepare(first, own_examples)
+
+    def _prepare(self, first: Any, own_examples: Iterable[Any] | None) -> None:
+        """Choose the examples, and find out which arguments `learn_one` takes."""
         self.examples: list[Example] = (
-            examples.usual(role) if own_examples is None else examples.given(own_examples)
+            examples.usual(self.role) if own_examples is None else examples.given(own_examples)
         )
         # A transformer without `learn_one` learns nothing, for any weight.
         learns = getattr(type(first), "learn_one", Transformer.learn_one) is not Transformer.learn_one
         self.takes_target, self.takes_weights = (
             arguments_of(cast("Hashable", type(first))) if learns else (False, False)
         )
-        self._last: str | tuple[str, tuple[Any, ...], dict[str, Any]] = ""
 
     @property
     def last_call(self) -> str:

@@ -33,7 +33,7 @@ def bad_targets_are_refused(subject: Subject) -> None:
 
 @law("unseen classes", lambda subject: subject.role.truth is Truth.LABEL)
 def unseen_classes_are_learned_or_refused(subject: Subject) -> None:
-    """A class that comes late is learned, or refused in one line, which leaves the model as it was."""
+    """A class first seen late is learned, or refused in one line, which leaves the model as it was."""
     model = subject.taught(subject.fresh(), subject.examples)
     state = subject.unchanged(model)
     for _ in range(3):

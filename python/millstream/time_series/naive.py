@@ -17,8 +17,7 @@ class SeasonalNaive(NativeForecaster):
     Parameters
     ----------
     period
-        Number of time steps after which the series repeats, for instance 12 for months; 1 forecasts the last
-        value.
+        Number of time steps per season cycle, such as 12 for monthly data; 1 forecasts the last value.
 
     Examples
     --------

@@ -28,7 +28,8 @@ class HoltWinters(NativeForecaster):
     smoothing_seasonal
         Weight of the newest value in its season, in [0, 1]; None for no seasons. Also `gamma`.
     period
-        Number of seasons, for instance 12 for months; None or 0 for none. Also `seasonality`.
+        Number of time steps per season cycle, such as 12 for monthly data; None or 0 for none. Also
+        `seasonality`.
     multiplicative
         Whether to multiply the level by the seasons instead of adding them. All values must be positive.
     damping

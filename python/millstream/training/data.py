@@ -122,7 +122,7 @@ def _chunk(X: Any, y: Any, w: Any) -> Chunk:
     elif isinstance(X, Iterable) and not hasattr(X, "__len__"):
         X = list(X)
     if y is None or isinstance(y, str) or not isinstance(y, Iterable):
-        raise InvalidType(f"train: y is a column of targets, got {type(y).__name__}")
+        raise InvalidType(f"train: y must be a column of targets, got {type(y).__name__}")
     beside = [column if column is None or hasattr(column, "__getitem__") else list(column) for column in (y, w)]
     y, w = (list(column) if isinstance(column, tuple) else column for column in beside)
     return Chunk(X, y, _frames.weights(w))

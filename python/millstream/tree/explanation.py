@@ -47,7 +47,7 @@ class Explanation:
     >>> for i in range(400):
     ...     model.learn_one({"hour": float(i % 24), "day": float(i % 7)}, i % 24 > 15)
     >>> model.explain_one({"hour": 20.0, "day": 2.0})
-    way               value  change  share of True
+    path              value  change  fraction True
     all examples                             0.320
     hour > 14.636        20  +0.562          0.882
     hour > 15.727        20  +0.118          1.000
@@ -90,13 +90,13 @@ class Explanation:
         return frame(columns, kind)
 
     def __repr__(self) -> str:
-        what = self.what if self.label is None else f"share of {class_name(self.label)}"
+        what = self.what if self.label is None else f"fraction {class_name(self.label)}"
         rows = [["all examples", "", "", _number(self.base)]]
         rows += [
             [step.branch, _value(step.value), _signed(step.change), _number(step.share)] for step in self.path
         ]
         rows.append(["the leaf's model", "", _signed(self.leaf_model), _number(self.prediction)])
-        return table(["way", "value", "change", what], rows)
+        return table(["path", "value", "change", what], rows)
 
 
 def explain(

@@ -74,8 +74,8 @@ class ReadableTree(Native):
         `path` also writes it to a file, as a picture (.svg), an HTML page (.html) or text (.txt). A large tree is
         truncated, and the drawing states how much is hidden; `max_depth`, and `max_branches` for splits into many
         nominal values, set the limits instead. The count of a node is the weight of all examples that it has
-        received since it exists: the root counts all examples, the children of a split only those that came after
-        it. Until then a leaf predicts what its parent's split estimated.
+        received since its creation: the root counts all examples, the children of a split only those after the
+        split. Until then a leaf predicts what its parent's split estimated.
         """
         drawing = Drawing(self._structure(), max_depth, max_branches)
         if path is not None:

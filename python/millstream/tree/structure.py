@@ -298,7 +298,7 @@ def amount(weight: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A fraction in percent; one that is not whole must not look so."""
+    """A fraction as a percentage; only 1 is shown as 100 %."""
     text = f"{100.0 * share:.1f}"
     if text == "100.0":
         return "100 %" if share == 1.0 else "> 99.9 %"

@@ -125,7 +125,7 @@ pub static WEIGHTED_MAJORITY: Declaration = Declaration {
 pub fn models<T: Task>(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Learner<T>>>> {
     let parts = arguments.parts("models")?;
     if parts.is_empty() {
-        return Err(Fault::value(format!("{}: models must have at least one model, got []", arguments.who)));
+        return Err(Fault::value(format!("{}: models must not be empty", arguments.who)));
     }
     parts.into_iter().map(|part| T::unbuild(part).ok_or_else(|| arguments.absent("models"))).collect()
 }

@@ -150,7 +150,7 @@ impl<F: Format> Parser<F> {
 
     fn keep(&mut self, bytes: &[u8]) {
         if self.tail.len() + bytes.len() > LONGEST {
-            let message = format!("a line may have up to {LONGEST} bytes: is this text?");
+            let message = format!("line longer than {LONGEST} bytes; is this a text file?");
             self.line += 1;
             self.refuse(0, message);
             self.stopped = true;

@@ -65,7 +65,7 @@ pub static DECLARATION: Declaration = Declaration {
             "period",
             Kind::Optional(&super::period(2)),
             DefaultValue::Null,
-            "number of seasons, for instance 12 for months; null for none",
+            "number of time steps per season cycle, such as 12 for monthly data; null for none",
         ),
         Parameter::new(
             "multiplicative",

@@ -50,7 +50,7 @@ def _legend(results: Mapping[str, Result], metric: str) -> str:
     if len(results) == 1:
         keys = [
             f'<span><i class="key c0"></i>last {window:,} rows</span>',
-            f'<span><i class="key thin c0"></i>whole stream: {number(first.values[metric])}</span>',
+            f'<span><i class="key thin c0"></i>all rows: {number(first.values[metric])}</span>',
         ]
         if first.drifts:
             keys.append(f'<span><i class="key mark"></i>drift detected ({len(first.drifts):,})</span>')
@@ -62,7 +62,7 @@ def _legend(results: Mapping[str, Result], metric: str) -> str:
         drifts = (
             "; marks at the bottom: drift detected" if any(result.drifts for result in results.values()) else ""
         )
-        keys.append(f"<span>solid line: last {window:,} rows; dashed: whole stream{drifts}</span>")
+        keys.append(f"<span>solid line: last {window:,} rows; dashed: all rows{drifts}</span>")
     return f'<div class="legend">{"".join(keys)}</div>'
 
 
@@ -80,7 +80,7 @@ def _numbers(results: Mapping[str, Result], metric: str) -> str:
             if len(results) == 1:
                 cells.append(number(result.curve[metric][place]))
         written.append(cells)
-    head = ["rows", "rolling", "whole stream"] if len(results) == 1 else ["rows", *(cut(n, 30) for n in results)]
+    head = ["rows", "rolling", "all rows"] if len(results) == 1 else ["rows", *(cut(n, 30) for n in results)]
     return brief("show numbers", head, written)
 
 

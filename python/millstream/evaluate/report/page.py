@@ -114,7 +114,7 @@ def _section(title: str, body: str) -> str:
 
 
 def _counts(result: Result) -> str:
-    counts = (("warm-up", result.warmup), ("unanswered", result.unanswered), ("refused", result.skipped))
+    counts = (("warm-up", result.warmup), ("without a prediction", result.unanswered), ("refused", result.skipped))
     notes = [f"{result.rows:,} {'row' if result.rows == 1 else 'rows'}", f"{result.scored:,} scored"]
     notes += [f"{count:,} {what}" for what, count in (*counts, ("could not be read", result.unread)) if count]
     return " · ".join(notes + ["stopped before the end"] * result.interrupted)

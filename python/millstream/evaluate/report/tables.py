@@ -57,7 +57,7 @@ def metrics(result: Result) -> str:
         better, arrow = ("higher", "↑") if result.bigger_is_better[name] else ("lower", "↓")
         title = f'{cut(titles[name], 100)} <span class="note" title="{better} is better">{arrow}</span>'
         rows.append([title, number(value), number(recent)])
-    head = ["metric", "whole stream", f"last {result.settings.get('window', 0):,}"]
+    head = ["metric", "all rows", f"last {result.settings.get('window', 0):,}"]
     return table(head, rows, "wide", "metrics")
 
 

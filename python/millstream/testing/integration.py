@@ -32,7 +32,7 @@ def works_in_a_pipeline(subject: Subject) -> None:
 
 @law("prequential", lambda subject: subject.role.is_evaluated and isinstance(subject.fresh(), Model))
 def can_be_evaluated(subject: Subject) -> None:
-    """`evaluate.prequential` scores the model, which has then learned what a loop teaches."""
+    """`evaluate.prequential` scores the model, and leaves it in the same state as a loop."""
     evaluated, alone = subject.fresh(), subject.taught(subject.fresh(), subject.examples)
     subject.last_call = "evaluate.prequential(model, examples)"
     result = evaluate.prequential(evaluated, [(dict(x), y) for x, y in subject.examples], progress=False)
@@ -40,7 +40,7 @@ def can_be_evaluated(subject: Subject) -> None:
         broken(f"{len(subject.examples)} rows", quoted(result.rows))
     if result.unanswered >= result.rows:
         broken("predictions that can be scored", "none")
-    subject.expect_same(evaluated, alone, "prequential to teach what a loop teaches")
+    subject.expect_same(evaluated, alone, "prequential to leave the model in the same state as a loop")
 
 
 @law("threads")
