@@ -74,6 +74,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
         Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
         Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
+        Built::Clusterer(last) => Built::Clusterer(Box::new(Pipeline::new(chain, last))),
         _ => return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"))),
     })
 }
