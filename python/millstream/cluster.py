@@ -87,8 +87,8 @@ class KMeans(_Centred):
     >>> model = cluster.KMeans(n_clusters=3)
     >>> model.learn_many(X)
     0
-    >>> sorted(round(centre["0"], 1) for centre in model.centers.values())
-    [0.0, 5.0, 10.0]
+    >>> sorted(round(centre["0"]) for centre in model.centers.values())
+    [0, 5, 10]
     >>> model.predict_one({0: 9.5, 1: 10.5}) == model.predict_one({0: 10.5, 1: 9.0})
     True
 

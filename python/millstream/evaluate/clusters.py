@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.evaluate.frames import frame, number, table
+from millstream.evaluate.frames import frame, table
 
 __all__ = ["ClusterSample", "Clusters", "Plane"]
 
@@ -100,7 +100,7 @@ class Clusters:
         return table(
             head,
             [
-                [str(label), *(number(cell) for cell in cells)]
+                [str(label), *(f"{cell:,.6g}" for cell in cells)]
                 for label, cells in zip(self.labels, self.matrix.tolist(), strict=True)
             ],
         )

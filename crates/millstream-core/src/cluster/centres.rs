@@ -89,7 +89,7 @@ impl Centres {
         if self.width == 0 {
             self.width = row.len();
         }
-        if self.len % LANES == 0 {
+        if self.len.is_multiple_of(LANES) {
             self.blocks.resize(self.blocks.len() + self.width * LANES, f64::INFINITY);
         }
         self.len += 1;

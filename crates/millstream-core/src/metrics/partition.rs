@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::sums::{Sum, LIMIT};
-use super::{overflow, wants_labels};
+use super::sums::Sum;
+use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
@@ -268,10 +268,7 @@ impl Metric for Partition {
         }
         cell.unwrap_or_default().check(self.name, w)?;
         self.state.total.check(self.name, w)?;
-        // Negated, so that NaN is refused too.
-        if !(self.state.squares.value + w * w <= LIMIT) {
-            return Err(overflow(self.name));
-        }
+        self.state.squares.check(self.name, w * w)?;
         self.state.add(outcome, w);
         Ok(())
     }
