@@ -13,7 +13,9 @@ use crate::linear_model::Coordinates;
 /// Number of centres that lie next to each other.
 const LANES: usize = 8;
 /// Number of coordinates after which a block of centres that are all too far away is left.
-const STRIDE: usize = 16;
+const STRIDE: usize = 8;
+/// Largest number of blocks whose first coordinates are compared first.
+const MOST_BLOCKS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub struct Centres {
@@ -172,25 +174,47 @@ impl Centres {
         if !complete || self.has_gaps || self.len == 0 {
             return self.nearest_shared(x);
         }
-        let mut best = NOTHING;
-        let mut first = 0;
-        for block in self.blocks.chunks_exact(self.width * LANES) {
-            let mut sums = [0.0; LANES];
-            for (x, centres) in x.chunks(STRIDE).zip(block.chunks(STRIDE * LANES)) {
-                add_squares(x, centres, &mut sums);
-                // Sums only grow.
-                if x.len() == STRIDE && sums.iter().all(|&sum| sum >= best.distance) {
-                    break;
-                }
-            }
-            for (lane, &sum) in sums.iter().enumerate() {
-                let closer = sum < best.distance;
-                best.cluster = if closer { first + lane } else { best.cluster };
-                best.distance = if closer { sum } else { best.distance };
-            }
-            first += LANES;
+        match self.width > 2 * STRIDE && (3..=MOST_BLOCKS).contains(&(self.len.div_ceil(LANES))) {
+            true => Some(self.nearest_of_many(x)),
+            false => Some(self.nearest_of_few(x)),
         }
-        Some(best)
+    }
+
+    #[inline]
+    fn nearest_of_few(&self, x: &[f64]) -> Nearest {
+        let mut best = NOTHING;
+        for (index, block) in self.blocks.chunks_exact(self.width * LANES).enumerate() {
+            offer_block(x, block, [0.0; LANES], index, &mut best);
+        }
+        best
+    }
+
+    /// The first coordinates of all centres are compared first. The block that is nearest by them bounds the distance from
+    /// above, so that most of the others are left early.
+    fn nearest_of_many(&self, x: &[f64]) -> Nearest {
+        let size = self.width * LANES;
+        let (x, rest) = x.split_at(STRIDE);
+        let mut partial = [([0.0; LANES], 0.0); MOST_BLOCKS];
+        let (mut first, mut closest) = (0, f64::INFINITY);
+        for (index, (block, (sums, low))) in self.blocks.chunks_exact(size).zip(&mut partial).enumerate() {
+            add_squares(x, block, sums);
+            *low = least(sums);
+            if *low < closest {
+                (first, closest) = (index, *low);
+            }
+        }
+        let mut best = NOTHING;
+        let offer = |index: usize, best: &mut Nearest| {
+            let block = &self.blocks[index * size + STRIDE * LANES..(index + 1) * size];
+            offer_block(rest, block, partial[index].0, index, best);
+        };
+        offer(first, &mut best);
+        for index in (0..self.blocks.len() / size).filter(|&index| index != first) {
+            if partial[index].1 <= best.distance {
+                offer(index, &mut best);
+            }
+        }
+        best
     }
 
     /// The same with the distance of the second nearest.
@@ -298,6 +322,33 @@ fn add_squares(x: &[f64], block: &[f64], sums: &mut [f64; LANES]) {
     }
 }
 
+fn least(sums: &[f64; LANES]) -> f64 {
+    sums.iter().fold(f64::INFINITY, |least, &sum| if sum < least { sum } else { least })
+}
+
+/// Add the remaining coordinates of a row to the sums of a block, and compare them with the best so far, in any order of
+/// blocks. Sums only grow, so the block is left once all are larger.
+#[inline(always)]
+fn offer_block(x: &[f64], block: &[f64], mut sums: [f64; LANES], index: usize, best: &mut Nearest) {
+    let (whole, rest) = x.as_chunks::<STRIDE>();
+    let mut from = 0;
+    for x in whole {
+        add_squares(x, &block[from..from + STRIDE * LANES], &mut sums);
+        from += STRIDE * LANES;
+        if least(&sums) > best.distance {
+            return;
+        }
+    }
+    add_squares(rest, &block[from..], &mut sums);
+    for (lane, &sum) in sums.iter().enumerate() {
+        let cluster = index * LANES + lane;
+        // The first in a tie.
+        let closer = sum < best.distance || (sum == best.distance && cluster < best.cluster);
+        best.cluster = if closer { cluster } else { best.cluster };
+        best.distance = if closer { sum } else { best.distance };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,11 +366,24 @@ mod tests {
         assert_eq!((centres.value(1, 0), centres.value(1, 1)), (4.5, 4.5));
     }
 
+    /// Of equal distances the first centre counts, also where a later block is searched first.
+    #[test]
+    fn ties_go_to_the_first_centre() {
+        let mut centres = Centres::default();
+        for cluster in 0..40 {
+            let mut row = [0.0; 20];
+            // Centres 3 and 30 are equally far from 0, and 30 is nearer by the first coordinates.
+            row[if cluster == 30 { 19 } else { 0 }] = if cluster == 3 || cluster == 30 { 1.0 } else { 5.0 };
+            centres.push(&row, 1.0);
+        }
+        assert_eq!(centres.nearest(&[0.0; 20], true).unwrap().cluster, 3);
+    }
+
     /// The blocked search finds what a plain loop finds, for any number of centres and coordinates.
     #[test]
     fn the_search_is_exhaustive() {
         let mut random = Random::new(1, 2);
-        for (len, width) in [(1, 1), (3, 5), (8, 16), (9, 17), (20, 40), (65, 33)] {
+        for (len, width) in [(1, 1), (3, 5), (8, 16), (9, 17), (17, 17), (20, 40), (65, 33), (520, 19)] {
             let mut centres = Centres::default();
             let rows: Vec<Vec<f64>> = (0..len).map(|_| (0..width).map(|_| random.gaussian()).collect()).collect();
             rows.iter().for_each(|row| centres.push(row, 1.0));
@@ -334,6 +398,7 @@ mod tests {
                 distances.sort_unstable_by(f64::total_cmp);
                 assert_eq!(distances[0], found.distance);
                 assert_eq!(distances.get(1).copied().unwrap_or(f64::INFINITY), both.next_distance);
+                assert_eq!(centres.nearest_of_few(&x), found);
                 let shared = centres.nearest_shared(&x).unwrap();
                 assert_eq!((shared.cluster, shared.distance), (both.cluster, both.distance));
             }

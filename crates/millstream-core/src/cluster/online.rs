@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::Batch;
 use crate::cluster::centres::{Centres, Nearest};
 use crate::cluster::coordinate_rows::{widen_row, write_row, PartialDistances};
 use crate::cluster::lloyd::{KMeans, Search, WeightedRows};
@@ -490,6 +491,16 @@ impl<U: Update> Learner<Clusters> for OnlineKMeans<U> {
                 self.learn_any(x, w, scratch)
             }
         }
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Clusters>,
+        _buffer: &mut Vec<ClusterPrediction>,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let learned = |row: usize| self.learn(batch.rows.at(row), (), batch.weight(row), scratch).is_ok();
+        (0..batch.len()).map(learned).take_while(|learned| *learned).count()
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Clusters>> {
