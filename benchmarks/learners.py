@@ -14,7 +14,7 @@ from benchmarks.measure import Comparison, Outcome, Side
 __all__ = ["ROLES", "comparisons", "describe", "names"]
 
 #: Roles whose components learn on their own.
-ROLES = ("classifier", "regressor", "transformer", "wrapper")
+ROLES = ("classifier", "regressor", "clusterer", "transformer", "wrapper")
 
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _SCALER = {"name": "preprocessing.StandardScaler"}
@@ -75,6 +75,7 @@ def describe(name: str) -> dict[str, Any]:
 def _river(name: str) -> Callable[[], Any] | None:
     """A factory of River's counterpart, if there is one."""
     from river import (
+        cluster,
         compose,
         drift,
         dummy,
@@ -103,6 +104,7 @@ def _river(name: str) -> Callable[[], Any] | None:
         "baseline.NoChange": lambda: dummy.NoChangeClassifier(),
         "baseline.Prior": lambda: dummy.PriorClassifier(),
         "baseline.TargetMean": lambda: dummy.StatisticRegressor(stats.Mean()),
+        "cluster.KMeans": lambda: cluster.KMeans(n_clusters=8, halflife=0.1, seed=1),
         "compose.Drop": lambda: compose.Discard("x0"),
         "compose.Pipeline": lambda: preprocessing.StandardScaler() | logistic(),
         "compose.Select": lambda: compose.Select("x0", "x1", "x2"),
@@ -159,6 +161,8 @@ def _ours(name: str, role: str, X: Any, y: Any, scored: int) -> Side:
                 model.transform_many(X)
                 return Outcome(memory=model.memory)
             predicted = model.step_many(X, y)
+            if role == "clusterer":
+                return Outcome(memory=model.memory)
             return Outcome(_quality(predicted[:scored], y[:scored], role), model.memory)
 
         return run
@@ -180,7 +184,9 @@ def _theirs(build: Callable[[], Any], role: str, rows: list[dict[str, float]], y
             predicted = []
             for x, target in zip(rows, y, strict=True):
                 predicted.append(model.predict_one(x))
-                model.learn_one(x, target)
+                model.learn_one(x, target) if role != "clusterer" else model.learn_one(x)
+            if role == "clusterer":
+                return Outcome(memory=model._raw_memory_usage)
             quality = _quality(np.array([0 if p is None else p for p in predicted]), np.array(y), role)
             return Outcome(quality, model._raw_memory_usage)
 

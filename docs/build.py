@@ -30,7 +30,7 @@ NAMES = TOP / "docs" / "names.md"
 ELSEWHERE = ("cli", "demo")
 
 #: Attributes and methods of components beyond the verbs that all share.
-_READABLE = ("millstream.tree.readable", "millstream.forest", "millstream.drift.retrain")
+_READABLE = ("millstream.cluster", "millstream.tree.readable", "millstream.forest", "millstream.drift.retrain")
 
 
 def modules() -> list[str]:

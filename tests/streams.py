@@ -28,6 +28,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "basis.Grid": {"bounds": [-8.0, 8.0], "count": 3, "outside": "clamp"},
     "basis.Legendre": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "basis.Polynomial": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
+    "cluster.KMeans": {"n_clusters": 3, "init_size": 12},
+    "cluster.MiniBatchKMeans": {"n_clusters": 3, "init_size": 12, "batch_size": 7},
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
@@ -83,7 +85,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "synth.Missing": {"stream": {"name": "synth.Agrawal"}},
 }
 
-ROLES = (roles.CLASSIFIER, roles.REGRESSOR, roles.TRANSFORMER, roles.ANOMALY_DETECTOR)
+ROLES = roles.STEPS
 
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
@@ -113,6 +115,13 @@ WRAPPED: dict[str, dict[str, Any]] = {
 }
 
 
+def composed(role: str) -> dict[str, list[dict[str, Any]]]:
+    """Pipelines of a role: those of `COMPOSED`, otherwise a scaler before the first model of the role."""
+    first = next(iter(millstream.find(role=role)))
+    step = {"name": first, "parameters": ARGUMENTS.get(first, {})}
+    return COMPOSED.get(role) or {f"StandardScaler | {first.partition('.')[2]}": [_SCALER, step]}
+
+
 def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(role, name, description) of every model that the laws are held against."""
     for role in ROLES:
@@ -120,7 +129,7 @@ def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield role, f"Retrain_{role}", WRAPPED[role]
         for name in millstream.find(role=role):
             yield role, name, {"name": name, "parameters": ARGUMENTS.get(name, {})}
-        for name, steps in COMPOSED[role].items():
+        for name, steps in composed(role).items():
             yield role, name, {"name": "compose.Pipeline", "parameters": {"steps": steps}}
 
 
@@ -300,6 +309,9 @@ def variants() -> Iterator[Case]:
     }
     yield Case("classifier", "SoftmaxRegression(Adam, averaging)", softmax)
     yield from kernel_variants()
+    for choice in ({"half_life": 10.0}, {"learning_rate": 0.1}, {"n_clusters": 20, "reassignment_ratio": 0.9}):
+        parameters = {**ARGUMENTS["cluster.KMeans"], "init_size": 20, **choice}
+        yield Case("clusterer", f"KMeans({choice})", {"name": "cluster.KMeans", "parameters": parameters})
     logistic = {"name": "linear_model.LogisticRegression"}
     encoder, imputer = {"name": "preprocessing.OneHotEncoder"}, {"name": "preprocessing.Imputer"}
     union = {"name": "compose.Union", "parameters": {"parts": [_SCALER, encoder]}}

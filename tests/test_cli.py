@@ -741,7 +741,7 @@ def test_a_target_that_is_not_there(capsys, data):
         (["-m", "StandardScaler | LogisticRegresion"], "did you mean 'linear_model.LogisticRegression'?"),
         (
             ["-m", "StandardScaler"],
-            "or an anomaly detector, got StandardScaler, a transformer",
+            "or a clusterer, got StandardScaler, a transformer",
         ),
         (["-m", "LogisticRegression(l2=-1)"], "l2 must be >= 0, got -1"),
         (["--metric", "Acuracy"], "did you mean 'metrics.Accuracy'?"),

@@ -100,7 +100,7 @@ def test_every_part_is_documented():
 @pytest.mark.parametrize("name", learners.names())
 def test_every_learner_has_a_benchmark_row(name):
     model = millstream.build(learners.describe(name))
-    assert model.role in ("classifier", "regressor", "transformer")
+    assert model.role in learners.ROLES
 
 
 @pytest.mark.parametrize("name", forecasters.names())

@@ -487,6 +487,16 @@ def test_anomaly_detector_scores_outliers_higher(case: Case) -> None:
     assert np.median(scores[2000::50]) > np.quantile(np.delete(scores[2000:], np.s_[::50]), 0.9)
 
 
+@under("learns", "clusterer")
+def test_clusterer_separates_clusters(case: Case) -> None:
+    X, numbers = numeric(3000)
+    X += np.where(numbers > 0, 30.0, -30.0)[:, None]
+    model = case.build()
+    said = model.step_many(X)[1000:]
+    # No cluster has rows of both sides.
+    assert not set(said[numbers[1000:] > 0]) & set(said[numbers[1000:] <= 0])
+
+
 @under("clone")
 def test_clone_is_fresh_and_independent(case: Case) -> None:
     stream = mixed(40)

@@ -69,7 +69,8 @@ def make(name: str) -> Any:
 def outcomes(metric: Any) -> tuple[Any, Any]:
     """What a metric can be told."""
     if metric._takes_numbers():
-        return Y, Z
+        # Distances are not negative.
+        return (abs(Y), abs(Z)) if metric.name == "metrics.Silhouette" else (Y, Z)
     return (BINARY, P) if metric._wants_probabilities() else (TRUTH, GUESS)
 
 

@@ -105,7 +105,7 @@ def test_a_role_is_its_word() -> None:
     assert f"{roles.CLASSIFIER}" == "classifier"
     assert pickle.loads(pickle.dumps(roles.CLASSIFIER)) is roles.CLASSIFIER
     assert copy.deepcopy(roles.REGRESSOR) is roles.REGRESSOR
-    assert roles.one_of(roles.STEPS) == "a transformer, a classifier, a regressor or an anomaly detector"
+    assert roles.one_of(roles.STEPS[:4]) == "a transformer, a classifier, a regressor or an anomaly detector"
 
 
 @pytest.mark.parametrize(

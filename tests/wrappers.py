@@ -12,12 +12,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import millstream
-from millstream import compose, drift, ensemble, multiclass, preprocessing
+from millstream import compose, drift, ensemble, multiclass, preprocessing, roles
 from millstream.errors import InvalidType
 from streams import CASES, Case, fit, mixed, numeric
 
 LEARNERS = ("classifier", "regressor")
-STEPS = (*LEARNERS, "transformer", "anomaly_detector")
+STEPS = roles.STEPS
+#: Roles of models, which end a pipeline.
+MODELS = tuple(role for role in STEPS if role != "transformer")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ WRAPPERS = [
     ),
     Wrapper(
         "StandardScaler |",
-        (*LEARNERS, "anomaly_detector"),
+        MODELS,
         lambda model: preprocessing.StandardScaler(with_mean=False, with_std=False) | model,
         {"merge": "a scaler learns, so each half was scaled by its own moments"},
         rounded=_DENSE,
@@ -247,18 +249,8 @@ class Speaker:
             self.ask(verb, fit(self.case, x))
 
 
-ONE = {
-    "classifier": ("predict_one", "predict_proba_one"),
-    "regressor": ("predict_one",),
-    "transformer": ("transform_one",),
-    "anomaly_detector": ("score_one",),
-}
-MANY = {
-    "classifier": ("predict_many", "predict_proba_many"),
-    "regressor": ("predict_many",),
-    "transformer": ("transform_many",),
-    "anomaly_detector": ("score_many",),
-}
+ONE = {role: role.asks for role in STEPS}
+MANY = {role: tuple(verb.replace("_one", "_many") for verb in role.asks) for role in STEPS}
 
 
 def dense(speaker: Speaker) -> None:

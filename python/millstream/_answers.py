@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from millstream import _core, _frames
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
-__all__ = ["anomaly_score", "checked_number", "each_row", "number_of", "probabilities_of"]
+__all__ = ["anomaly_score", "checked_number", "cluster_of", "each_row", "number_of", "probabilities_of"]
 
 
 def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
@@ -47,6 +49,19 @@ def anomaly_score(model: Any, x: Any) -> float:
     """The result of `score_one` of an anomaly detector under evaluation: a number in [0, 1]."""
     must = f"{type(model).__name__}: to be evaluated, score_one must return a number in [0, 1]"
     return checked_number(model.score_one(x), must, 0.0, 1.0)
+
+
+def cluster_of(model: Any, x: Any) -> int:
+    """The result of `predict_one` of a clusterer: an integer, -1 for none, which may also be None."""
+    answer = model.predict_one(x)
+    if answer is None:
+        return -1
+    must = f"{type(model).__name__}: predict_one must return a cluster, an integer >= -1"
+    if isinstance(answer, bool) or not isinstance(answer, (int, np.integer)):
+        raise InvalidType(f"{must}, got {typed(answer)}")
+    if answer < -1:
+        raise InvalidValue(f"{must}, got {typed(answer)}")
+    return int(answer)
 
 
 def checked_number(given: Any, must: str, low: float = -math.inf, high: float = math.inf) -> float:

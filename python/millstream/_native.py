@@ -26,7 +26,7 @@ from millstream._part import (
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.roles import ANOMALY_DETECTOR, Role, role_named
+from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
 
 __all__ = ["Native"]
 
@@ -46,12 +46,14 @@ def _step_many(
     self: Any, X: Any, y: Any = None, w: Any = None, *, proba: bool = False, on_error: str = "raise"
 ) -> Any:
     check_on_error(on_error)
+    # Only classifiers have probabilities.
+    proba = proba and self.role.answer is Answer.CLASS
     predict = "proba" if proba else "class"
     rows = self._take_apart(X, learning=True)
     if rows[0] == "dicts":
         answers = run_rows(self, rows[1], y, w, predict, on_error)[0]
-        if self.role is ANOMALY_DETECTOR:
-            return np.array(answers, dtype=np.float64)
+        if self.role.truth is Truth.NONE:
+            return np.array(answers, dtype=self.role.dtype)
         return _frames.pack_probabilities(answers, self.classes) if proba else _frames.pack_answers(answers)
     answers, _ = self._run_many(rows, *self._beside(y, w), predict, on_error)
     return self._pack(answers, proba, X)
@@ -280,7 +282,7 @@ class Native(_core.Model):
             raise error.by(self._title()) from None
 
     def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
-        if role_named(self._role()).predicts_numbers:
+        if role_named(self._role()).answer is not Answer.CLASS:
             return answers
         labels = self._labels()
         if not proba:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import Any, TypeAlias, cast
@@ -35,7 +34,7 @@ def check_on_error(on_error: str) -> None:
 def no_answer(model: Any) -> Any:
     """The placeholder for the prediction of a skipped row."""
     role = role_of(model)
-    return math.nan if role is not None and role.predicts_numbers else None
+    return None if role is None else role.no_answer
 
 
 def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:

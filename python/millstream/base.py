@@ -1,8 +1,8 @@
 """Base classes of models written in Python.
 
 A class with `learn_one` and `predict_one` (or `transform_one`, or `score_one`) that inherits from `Classifier`,
-`Regressor`, `Transformer` or `AnomalyDetector` works in pipelines, in evaluation and together with native models;
-it is only slower.
+`Regressor`, `Transformer`, `Clusterer` or `AnomalyDetector` works in pipelines, in evaluation and together with
+native models; it is only slower.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ __all__ = [
     "AnomalyDetector",
     "AnomalyFilter",
     "Classifier",
+    "Clusterer",
     "Features",
     "Label",
     "Model",
@@ -131,7 +132,7 @@ def check_example(model: Any, y: Any = None, w: float = 1.0) -> None:
 
 
 class Predictor(Learns, Predicts, Model):
-    """A model that predicts a target: a classifier or a regressor."""
+    """A model that predicts: a classifier, a regressor or a clusterer."""
 
 
 class Classifier(PredictsProbabilities, Predictor):
@@ -176,6 +177,29 @@ class AnomalyFilter(Decides, AnomalyDetector):
     """
 
 
+class Clusterer(Predictor):
+    """A model of clusters, learned without targets. A subclass defines `learn_one` and `predict_one`.
+
+    A cluster is an integer >= 0; -1 stands for none. A given target is ignored.
+    """
+
+    role = roles.CLUSTERER
+
+    def step_one(self, x: Features, y: Any = None, w: float = 1.0, *, proba: bool = False) -> int:
+        """Predict the cluster of one example, then learn it. Returns the cluster."""
+        cluster: int = self.predict_one(x)
+        teach(self, x, y, w)
+        return cluster
+
+    def step_many(
+        self, X: Any, y: Any = None, w: Any = None, *, proba: bool = False, on_error: str = "raise"
+    ) -> Any:
+        """Predict the cluster of each row, then learn it. Returns the clusters, each from before its row."""
+        check_on_error(on_error)
+        clusters, _ = run_rows(self, X, y, w, "class", on_error)
+        return np.array(clusters, dtype=np.int64)
+
+
 class Transformer(Learns, Transforms, Model):
     """Converts features to features. A subclass defines `transform_one`, and `learn_one` if it learns."""
 
@@ -201,6 +225,7 @@ _BASES: dict[Role, type[Model]] = {
     roles.CLASSIFIER: Classifier,
     roles.REGRESSOR: Regressor,
     roles.ANOMALY_DETECTOR: AnomalyDetector,
+    roles.CLUSTERER: Clusterer,
     roles.TRANSFORMER: Transformer,
 }
 

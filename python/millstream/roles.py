@@ -6,6 +6,8 @@ new role is described once, here. A role is also a string: `model.role == "class
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
@@ -14,6 +16,7 @@ __all__ = [
     "ALL",
     "ANOMALY_DETECTOR",
     "CLASSIFIER",
+    "CLUSTERER",
     "EVALUATED",
     "FORECASTER",
     "LEARNERS",
@@ -45,6 +48,8 @@ class Answer(Enum):
     NUMBER = "number"
     #: A number in [0, 1], higher for more anomalous rows.
     SCORE = "score"
+    #: An integer >= 0, or -1 for no cluster.
+    CLUSTER = "cluster"
     FEATURES = "features"
     FORECAST = "forecast"
 
@@ -63,6 +68,8 @@ class Role(str):
     verbs: tuple[str, ...]
     #: Metrics that an evaluation reports if none are given; a role without any is not evaluated.
     metrics: tuple[str, ...]
+    #: Those of an evaluation without labels; a role without any needs labels.
+    metrics_without_labels: tuple[str, ...]
     #: The function of `evaluate` that scores it.
     evaluated_by: str
     #: Baselines that `millstream compare` adds.
@@ -78,13 +85,15 @@ class Role(str):
         answer: Answer,
         verbs: tuple[str, ...],
         metrics: tuple[str, ...] = (),
+        metrics_without_labels: tuple[str, ...] = (),
         evaluated_by: str = "prequential",
         baselines: tuple[str, ...] = (),
         law_target: Callable[[float], Any] = no_target,
     ) -> Role:
         role = super().__new__(cls, word)
         role.truth, role.answer, role.verbs = truth, answer, verbs
-        role.metrics, role.evaluated_by = metrics, evaluated_by
+        role.metrics, role.metrics_without_labels = metrics, metrics_without_labels
+        role.evaluated_by = evaluated_by
         role.baselines, role.law_target = baselines, law_target
         return role
 
@@ -105,6 +114,18 @@ class Role(str):
     def predicts_numbers(self) -> bool:
         """True if it predicts one number for an example."""
         return self.answer in (Answer.NUMBER, Answer.SCORE)
+
+    @property
+    def dtype(self) -> str:
+        """The NumPy type of predictions of many rows; "object" if it depends on the labels."""
+        return {Answer.NUMBER: "float64", Answer.SCORE: "float64", Answer.CLUSTER: "int64"}.get(
+            self.answer, "object"
+        )
+
+    @property
+    def no_answer(self) -> Any:
+        """The placeholder for the prediction of a skipped row, and of a row that has none."""
+        return math.nan if self.predicts_numbers else -1 if self.answer is Answer.CLUSTER else None
 
     @property
     def is_evaluated(self) -> bool:
@@ -141,6 +162,15 @@ ANOMALY_DETECTOR = Role(
     metrics=("ROCAUC", "PRAUC"),
     law_target=lambda number: bool(number > 1.5),
 )
+CLUSTERER = Role(
+    "clusterer",
+    truth=Truth.NONE,
+    answer=Answer.CLUSTER,
+    verbs=("learn_one", "step_one", "predict_one"),
+    metrics=("AdjustedRand", "VMeasure", "Silhouette"),
+    metrics_without_labels=("Silhouette",),
+    law_target=lambda number: bool(number > 0),
+)
 TRANSFORMER = Role(
     "transformer",
     truth=Truth.NONE,
@@ -159,13 +189,13 @@ FORECASTER = Role(
 )
 
 #: All roles, those with a rarer verb first.
-ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
+ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR)
 #: Roles of pipeline steps.
-STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
+STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR, CLUSTERER)
 #: Roles that learn a target from features: members of ensembles, one-vs-rest and retraining.
 LEARNERS = (CLASSIFIER, REGRESSOR)
 #: Roles whose predictions `evaluate.prequential` scores.
-EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR) if role.is_evaluated)
+EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR, CLUSTERER) if role.is_evaluated)
 
 _BY_WORD = {str(role): role for role in ALL}
 
@@ -186,7 +216,22 @@ def role_of(model: Any) -> Role | None:
     # A class with predict_proba_one but without predict_one is incomplete.
     if CLASSIFIER.verbs[-1] in verbs and REGRESSOR.verbs[-1] not in verbs:
         return None
-    return next((role for role in ALL if role.verbs[-1] in verbs), None)
+    found = next((role for role in ALL if role.verbs[-1] in verbs), None)
+    # Both have `predict_one`, but a clusterer learns without a target.
+    return CLUSTERER if found is REGRESSOR and not _takes_target(model.learn_one) else found
+
+
+def _takes_target(learn_one: Callable[..., Any]) -> bool:
+    """Whether `learn_one` accepts more than the features."""
+    try:
+        parameters = list(inspect.signature(learn_one).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    free = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    named = any(parameter.name == "y" or parameter.kind in free for parameter in parameters)
+    others = [parameter for parameter in parameters if parameter.kind in positional and parameter.name != "w"]
+    return named or len(others) > 1
 
 
 def phrase_of(word: str) -> str:

@@ -12,7 +12,7 @@ use crate::metric::Metric;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::statistic::Statistic;
-use crate::task::{Anomalies, Classes, Numbers};
+use crate::task::{Anomalies, Classes, Clusters, Numbers};
 use crate::transformer::Transformer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Role {
     Regressor,
     /// Scores how unusual an example is; learns without targets.
     AnomalyDetector,
+    /// Assigns an example to a cluster; learns without targets.
+    Clusterer,
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
@@ -40,10 +42,11 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 15] = [
+    pub const ALL: [Role; 16] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
+        Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
         Role::Metric,
@@ -59,7 +62,8 @@ impl Role {
     ];
 
     /// The roles of pipeline steps.
-    pub const STEPS: [Role; 4] = [Role::Transformer, Role::Classifier, Role::Regressor, Role::AnomalyDetector];
+    pub const STEPS: [Role; 5] =
+        [Role::Transformer, Role::Classifier, Role::Regressor, Role::AnomalyDetector, Role::Clusterer];
 
     /// Whether its models predict numbers.
     pub fn predicts_numbers(self) -> bool {
@@ -71,6 +75,7 @@ impl Role {
             Role::Classifier => "classifier",
             Role::Regressor => "regressor",
             Role::AnomalyDetector => "anomaly_detector",
+            Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
             Role::Metric => "metric",
@@ -92,6 +97,7 @@ pub enum Built {
     Classifier(Box<dyn Learner<Classes>>),
     Regressor(Box<dyn Learner<Numbers>>),
     AnomalyDetector(Box<dyn Learner<Anomalies>>),
+    Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
     Metric(Box<dyn Metric>),
@@ -114,6 +120,7 @@ impl Built {
             Built::Classifier(part) => Some(Estimator::Classifier(part)),
             Built::Regressor(part) => Some(Estimator::Regressor(part)),
             Built::AnomalyDetector(part) => Some(Estimator::AnomalyDetector(part)),
+            Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
             | Built::Metric(_)

@@ -17,6 +17,7 @@ pub mod anomaly;
 pub mod baseline;
 pub mod basis;
 pub mod batch;
+pub mod cluster;
 pub mod compose;
 pub mod declaration;
 pub mod detector;

@@ -106,6 +106,11 @@ pub trait Metric: Part {
     fn takes_numbers(&self) -> bool {
         false
     }
+    /// Whether the metric scores clusters: it compares them with classes whatever their names, or takes the distances of rows
+    /// to the nearest two clusters as numbers.
+    fn scores_clusters(&self) -> bool {
+        false
+    }
     /// Set the labels of the class codes. Called after new labels and after `load`.
     fn set_labels(&mut self, _labels: &Labels) {}
     /// The class code whose probability is `positive_probability`. None if the positive class is not fixed; it is

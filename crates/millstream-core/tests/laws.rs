@@ -168,9 +168,7 @@ fn drafted(draft: &mut Draft, schema: &Schema, example: &Example) -> bool {
 
 /// Every model that needs no arguments, and some that are made of others.
 fn descriptions() -> Vec<Value> {
-    let learns = |role: Role| {
-        matches!(role, Role::Classifier | Role::Regressor | Role::AnomalyDetector | Role::Transformer)
-    };
+    let learns = |role: Role| Role::STEPS.contains(&role);
     let mut all: Vec<Value> = DECLARATIONS
         .iter()
         .filter(|declaration| learns(declaration.role))
@@ -183,7 +181,12 @@ fn descriptions() -> Vec<Value> {
         json!({ "name": "anomaly.GaussianScorer", "parameters": { "grace_period": 2, "window_size": 3 } });
     let filter = json!({ "name": "anomaly.QuantileFilter", "parameters": { "model": scorer, "q": 0.5 } });
     let trees = json!({ "name": "anomaly.HalfSpaceTrees", "parameters": { "window_size": 3, "height": 3 } });
+    let centres = json!({ "name": "cluster.KMeans", "parameters": { "n_clusters": 2, "init_size": 3 } });
+    let batches = json!({ "name": "cluster.MiniBatchKMeans", "parameters": { "n_clusters": 2, "init_size": 2, "batch_size": 2 } });
+    all.extend([centres.clone(), batches.clone()]);
     for steps in [
+        json!([scaler, centres]),
+        json!([encoder, batches]),
         json!([scaler, logistic]),
         json!([scaler, encoder, scaler, logistic]),
         json!([encoder, scaler]),

@@ -10,8 +10,9 @@ use millstream_core::row::Want;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::answers::give_one;
 use crate::errors::OrRaise;
-use crate::model_one::{answer, probabilities};
+use crate::model_one::probabilities;
 use crate::part::{Guarded, Part};
 use crate::targets::OneTarget;
 use crate::thread_buffers::{thread_buffers, ThreadBuffers};
@@ -88,7 +89,7 @@ fn learn(
     }
     match want {
         None => Ok(None),
-        Some(Want::Class) => answer(py, guarded, guarded.held(py)?, predicted).map(Some),
+        Some(Want::Class) => give_one(py, guarded, guarded.held::<Root>(py)?.role(), predicted).map(Some),
         Some(Want::Probabilities) => Ok(Some(probabilities(py, guarded, predicted, waiting)?.into_any().unbind())),
     }
 }

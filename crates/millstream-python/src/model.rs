@@ -136,6 +136,11 @@ impl Model {
         model_one::predict_proba(slf.part(), x)
     }
 
+    /// The cluster of one example (-1 for none), and the distances to its centre and to that of the next cluster.
+    fn _predict_cluster(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<(i64, f64, f64)> {
+        model_one::predict_cluster(slf.part(), x)
+    }
+
     /// The score of an anomaly detector, or the signed distance to the decision boundary, if there is one.
     fn score_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
         model_one::score(slf.part(), x)
@@ -227,7 +232,7 @@ impl Model {
         model_many::risk(slf.part(), rows, y, w)
     }
 
-    /// Predict rows: numbers, class codes, or probabilities by class code.
+    /// Predict rows: numbers, class codes, probabilities by class code, or clusters, with distances if `proba` is set.
     fn _predict_many(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>, proba: bool) -> PyResult<Py<PyAny>> {
         model_many::predict(slf.part(), rows, proba)
     }

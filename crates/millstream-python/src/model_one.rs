@@ -9,8 +9,9 @@ use millstream_core::schema::{Name, Schema};
 use millstream_core::task::Answer;
 use millstream_core::Fault;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat};
+use pyo3::types::{PyBool, PyDict};
 
+use crate::answers::{give_one, index_of};
 use crate::dicts::{plain_dict, Reading};
 use crate::errors::{raise, OrRaise};
 use crate::part::{Guarded, Part};
@@ -94,7 +95,7 @@ pub fn predict(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
             return Ok(PyBool::new(py, anomaly).to_owned().into_any().unbind());
         }
         model.predict(&mut buffers.draft, Want::Class, &mut buffers.answer, &mut buffers.scratch).or_raise(py)?;
-        answer(py, guarded, model, &buffers.answer)
+        give_one(py, guarded, model.role(), &buffers.answer)
     })
 }
 
@@ -117,6 +118,20 @@ pub fn predict_proba<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<
 pub fn score(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<f64> {
     let py = x.py();
     with_read(part, x, |_, model, buffers| model.score(&mut buffers.draft, &mut buffers.scratch).or_raise(py))
+}
+
+/// The cluster of one example, and the distances to its centre and to that of the next cluster.
+pub fn predict_cluster(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<(i64, f64, f64)> {
+    let py = x.py();
+    with_read(part, x, |_, model, buffers| {
+        if model.role() != Role::Clusterer {
+            let message = format!("{}: only a clusterer has distances to clusters", model.title());
+            return Err(raise(py, &Fault::wrong_type(message)));
+        }
+        let answer = &mut buffers.answer;
+        model.predict(&mut buffers.draft, Want::Probabilities, answer, &mut buffers.scratch).or_raise(py)?;
+        Ok((index_of(&answer.cluster), answer.cluster.distance, answer.cluster.next_distance))
+    })
 }
 
 /// Two numbers between which the target lies with probability `coverage`, for learners that predict intervals.
@@ -162,18 +177,11 @@ pub fn step(
             let ThreadBuffers { draft, answer, scratch, .. } = buffers;
             model.step(draft, y.target(), w, want, answer, scratch).or_raise(py)
         },
-        |guarded, model, buffers| match proba {
+        |guarded, model, buffers| match proba && model.role() == Role::Classifier {
             true => Ok(probabilities(py, guarded, &buffers.answer, waiting.get())?.into_any().unbind()),
-            false => answer(py, guarded, model, &buffers.answer),
+            false => give_one(py, guarded, model.role(), &buffers.answer),
         },
     )
-}
-
-pub fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answer) -> PyResult<Py<PyAny>> {
-    match model.role().predicts_numbers() {
-        true => Ok(PyFloat::new(py, answer.number).into_any().unbind()),
-        false => Ok(guarded.label(py, answer.class.class)),
-    }
 }
 
 /// Probabilities by label, except for a code that was `waiting` for its label at the prediction.

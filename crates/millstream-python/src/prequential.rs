@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use millstream_core::declaration::{Built, Role};
 use millstream_core::detector::DriftDetector;
 use millstream_core::evaluate::calibration::Bin;
-use millstream_core::evaluate::metric_set::MetricSet;
+use millstream_core::evaluate::metric_set::{ClusterOutcome, MetricSet, Scored};
 use millstream_core::evaluate::scores::{CurveSpacing, Probe, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Evaluation, LabelledChunk};
 use millstream_core::held::{self, Root};
@@ -105,6 +105,9 @@ impl Run {
     }
 }
 
+/// The codes of the labels of so many clusters are looked up once.
+const MOST_CACHED: usize = 1 << 16;
+
 #[pyclass(module = "millstream._core")]
 pub struct Prequential {
     runs: Vec<Run>,
@@ -158,8 +161,9 @@ impl Prequential {
         }
     }
 
-    /// Add a model (None for one written in Python) with its metrics and an optional drift detector.
-    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip))]
+    /// Add a model (None for one written in Python) with its metrics and an optional drift detector. `scored` is "classes",
+    /// "numbers" or "clusters".
+    #[pyo3(signature = (model, metrics, detector, *, scored, window, warmup, every, doubling, delay, timed, skip))]
     #[allow(clippy::too_many_arguments)]
     fn add(
         &mut self,
@@ -167,7 +171,7 @@ impl Prequential {
         model: Option<Py<Model>>,
         metrics: Vec<Py<Metric>>,
         detector: Option<String>,
-        numbers: bool,
+        scored: &str,
         window: usize,
         warmup: u64,
         every: u64,
@@ -179,7 +183,12 @@ impl Prequential {
         let metrics = metrics.iter().map(|metric| metric.bind(py).ask(|held| Ok(held.clone())));
         let metrics = metrics.collect::<PyResult<Vec<_>>>()?;
         let detector = detector.map(|detector| take_detector(py, &detector)).transpose()?;
-        let metric_set = MetricSet::new(metrics, numbers, window, every).or_raise(py)?;
+        let scored = match scored {
+            "numbers" => Scored::Numbers,
+            "clusters" => Scored::Clusters,
+            _ => Scored::Classes,
+        };
+        let metric_set = MetricSet::new(metrics, scored, window, every).or_raise(py)?;
         let every = if doubling { CurveSpacing::Doubling(every) } else { CurveSpacing::Rows(every) };
         let arrival = match (timed, delay) {
             (true, _) => Arrival::Timed,
@@ -431,6 +440,65 @@ impl Prequential {
             let w = weights.as_ref().map_or(1.0, |weights| weights[place]);
             let scores = run.evaluation.scores_mut();
             scores.class(row + place as u64, &run.known, truth, &prediction, w, &probe).or_raise(py)?;
+        }
+        Ok(())
+    }
+
+    /// Score the clusters of consecutive rows: −1 for none, with the distances to the centres of this and the next cluster as
+    /// two columns if they are known, and with true labels as indices into distinct ones, negative for none.
+    #[pyo3(signature = (run, model, row, labels, indices, clusters, distances, w))]
+    #[allow(clippy::too_many_arguments)]
+    fn observe_clusters(
+        &mut self,
+        py: Python<'_>,
+        run: usize,
+        model: &Bound<'_, PyAny>,
+        row: u64,
+        labels: Vec<Bound<'_, PyAny>>,
+        indices: Option<Vec<i64>>,
+        clusters: Vec<i64>,
+        distances: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        w: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let probe = PythonProbe { started: self.started, model, waiting: 0 };
+        let run = &mut self.runs[run];
+        let labels = labels.iter().map(|label| Ok(run.known.intern(&read_label(label)?)));
+        let truths = labels.collect::<PyResult<Vec<u32>>>()?;
+        let distances = match &distances {
+            Some((own, next)) => Some((read_numbers(own)?, read_numbers(next)?)),
+            None => None,
+        };
+        let weights = w.map(read_numbers).transpose()?;
+        check_length(py, "y", indices.as_ref().map(Vec::len), clusters.len())?;
+        check_length(py, "w", weights.as_ref().map(Vec::len), clusters.len())?;
+        check_length(
+            py,
+            "distances",
+            distances.as_ref().map(|(own, next)| own.len().min(next.len())),
+            clusters.len(),
+        )?;
+        let mut codes: Vec<Option<u32>> = Vec::new();
+        for (place, &cluster) in clusters.iter().enumerate() {
+            let outcome = usize::try_from(cluster).ok().map(|index| {
+                let known = codes.get(index).copied().flatten();
+                let code = known.unwrap_or_else(|| {
+                    let code = run.known.intern(&Label::Int(cluster));
+                    if index < MOST_CACHED {
+                        codes.resize(codes.len().max(index + 1), None);
+                        codes[index] = Some(code);
+                    }
+                    code
+                });
+                let truth = indices.as_ref().and_then(|indices| usize::try_from(indices[place]).ok());
+                ClusterOutcome {
+                    truth: truth.and_then(|index| truths.get(index).copied()),
+                    cluster: code,
+                    distances: distances.as_ref().map(|(own, next)| (own[place], next[place])),
+                }
+            });
+            let w = weights.as_ref().map_or(1.0, |weights| weights[place]);
+            let scores = run.evaluation.scores_mut();
+            scores.cluster(row + place as u64, &run.known, outcome, w, &probe).or_raise(py)?;
         }
         Ok(())
     }

@@ -26,7 +26,8 @@ def main(given: Namespace) -> int:
 
     evaluation.check_places(given)
     models = _models(given)
-    stream = ObservedStream(source_of(given))
+    optional = bool(models) and all(model.role.metrics_without_labels for model in models.values())
+    stream = ObservedStream(source_of(given, learning=not optional))
     for text in given.model or ():
         name, description = named(text)
         if is_saved(description):

@@ -38,7 +38,7 @@ EVALUATION_OPTIONS = grouped(
     Option(
         ("--metric",),
         "metric, such as F1; repeatable (default Accuracy and CohenKappa, with --report also LogLoss; MAE and R2 "
-        "for numbers)",
+        "for numbers; AdjustedRand, VMeasure and Silhouette for clusters)",
         value="METRIC",
         many=True,
         complete="metric",

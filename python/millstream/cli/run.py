@@ -28,7 +28,8 @@ def main(given: Namespace) -> int:
 
     evaluation.check_places(given)
     model, why = _model(given)
-    stream = ObservedStream(source_of(given))
+    optional = model is not None and bool(model.role.metrics_without_labels)
+    stream = ObservedStream(source_of(given, learning=not optional))
     if given.resume or is_saved(given.model):
         from millstream.cli.compatibility import check_width
 

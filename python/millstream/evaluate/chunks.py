@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
 from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
+from millstream.stream.derived import Derived
 from millstream.stream.prefetch import read_ahead
+from millstream.stream.table import TableStream
 
-__all__ = ["EvaluationChunk", "Group", "TableChunk", "chunks", "length", "target_name"]
+__all__ = ["EvaluationChunk", "Group", "TableChunk", "chunks", "cut", "labelled", "length", "target_name"]
 
 #: Number of single examples that are collected for a native model, and of rows in a block of a table.
 GATHERED = 1024
@@ -192,6 +195,34 @@ def target_name(stream: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
+def labelled(stream: Any) -> tuple[Any, bool]:
+    """The stream with labels, which are None where it has none, and whether it has some.
+
+    For models that learn without labels. Without labels, a stream is a matrix or a frame, an iterable of dicts, or
+    a `Stream` without a target.
+    """
+    if isinstance(stream, Stream):
+        source: Any = stream
+        while isinstance(source, Derived):
+            source = source.source
+        return stream, stream.target is not None or not isinstance(source, TableStream)
+    if not isinstance(stream, (list, tuple)) and _is_rows(stream):
+        return (stream, None), False
+    if isinstance(stream, (list, tuple)) or not isinstance(stream, Iterable) or isinstance(stream, Mapping):
+        if isinstance(stream, list) and stream and isinstance(stream[0], Mapping):
+            return [(x, None) for x in stream], False
+        if _is_table(stream):
+            return stream, stream[1] is not None
+        return stream, True
+    if isinstance(stream, Iterator):
+        first = next(stream, _END)
+        if first is _END:
+            return iter(()), True
+        rest = itertools.chain([first], stream)
+        return (((x, None) for x in rest), False) if isinstance(first, Mapping) else (rest, True)
+    return stream, True
+
+
 def _is_table(stream: Any) -> bool:
     """Whether the stream is (X, y) or (X, y, w), not an iterable of examples."""
     return (
@@ -208,10 +239,15 @@ def _is_one(item: Any) -> bool:
     return _is_pair(item) and isinstance(item[0], Mapping)
 
 
-def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[EvaluationChunk]:
-    """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
+def chunks(
+    stream: Any, times: Times, limit: int | None, gathered: int, optional: bool = False
+) -> Iterator[EvaluationChunk]:
+    """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w).
+
+    If labels are optional, y may be None.
+    """
     if isinstance(stream, Stream):
-        ready = _of_stream(stream, times, limit)
+        ready = _of_stream(stream, times, limit, optional)
         yield from read_ahead(ready) if stream.reads_ahead else ready
         return
     if isinstance(stream, (str, bytes, Mapping)) or not isinstance(stream, Iterable):
@@ -226,8 +262,10 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
     if _is_table(stream):
         X, y, w = (*stream, None)[:3]
         if _is_rows(X) and not _are_dicts(X):
-            yield _table(X, y, w, times, limit)
+            yield _table(X, y, w, times, limit, optional=optional)
             return
+        if y is None and optional and isinstance(X, Sequence):
+            y = [None] * len(X)
         if not isinstance(X, Iterable) or isinstance(X, (str, bytes)) or not isinstance(y, Iterable):
             raise InvalidType(f"rows must be a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
         stream = zip(X, y, strict=True) if w is None else zip(X, y, w, strict=True)
@@ -259,14 +297,16 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         if rows:
             yield _gathered(rows, times)
             rows = []
-        for chunk in chunks(item, times, left, gathered):
+        for chunk in chunks(item, times, left, gathered, optional):
             left = None if left is None else left - chunk.size
             yield chunk
     if rows:
         yield _gathered(rows, times)
 
 
-def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[EvaluationChunk]:
+def _of_stream(
+    stream: Stream, times: Times, limit: int | None, optional: bool = False
+) -> Iterator[EvaluationChunk]:
     left = limit
     if left == 0:
         return
@@ -274,12 +314,14 @@ def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[Eval
         if left is not None:
             chunk = chunk.cut(0, min(left, len(chunk)))
             left -= len(chunk)
+        if chunk.y is None and optional:
+            chunk = replace(chunk, y=np.full(len(chunk), None, dtype=object))
         if chunk.y is None:
             raise InvalidType("a stream to learn from needs a target: name its column with target=")
         if isinstance(chunk.X, list):
             yield _dicts(chunk, times)
         else:
-            yield _table(chunk.X, chunk.y, chunk.w, times, None, chunk)
+            yield _table(chunk.X, chunk.y, chunk.w, times, None, chunk, optional)
         if left == 0:
             return
 
@@ -310,7 +352,9 @@ def _are_dicts(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and (not X or isinstance(X[0], Mapping))
 
 
-def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any = None) -> EvaluationChunk:
+def _table(
+    X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any = None, optional: bool = False
+) -> EvaluationChunk:
     if isinstance(y, str):
         X, y = take_column(X, y)
     if times.given:
@@ -318,8 +362,10 @@ def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any 
     else:
         X, now, due = times.of_table(X)
     parts = _frames.take_apart(X)
-    y, w = _frames.targets(y), _frames.weights(w)
     size = height(parts)
+    if optional:
+        y = np.full(size, None, dtype=object) if y is None else np.array(as_list(y), dtype=object)
+    y, w = y if optional else _frames.targets(y), _frames.weights(w)
     if y is None:
         raise InvalidType("a stream must have targets: (X, y)")
     for what, column in (("y", y), ("w", w), ("time", now), ("label_time", due)):

@@ -19,7 +19,8 @@ from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
-from millstream.evaluate.chunks import GATHERED, EvaluationChunk, chunks, length, target_name
+from millstream.evaluate.chunks import GATHERED, EvaluationChunk, chunks, labelled, length, target_name
+from millstream.evaluate.cluster_loop import ClusterRun
 from millstream.evaluate.inputs import chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.predictions import Predictions, Sink, decoded
@@ -28,11 +29,15 @@ from millstream.evaluate.python_loop import AnomalyRun, PythonRun, stopped
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.times import Times
-from millstream.roles import Answer, Role, Truth
+from millstream.roles import Answer, Role
 from millstream.stream.base import Stream
 from millstream.stream.owner_thread import owned
 
 __all__ = ["prequential"]
+
+#: What is scored, if it is not classes, and the loops of roles whose predictions are compared with labels later.
+_SCORED = {Answer.NUMBER: "numbers", Answer.CLUSTER: "clusters"}
+_LOOPS: dict[Answer, type[PythonRun]] = {Answer.SCORE: AnomalyRun, Answer.CLUSTER: ClusterRun}
 
 #: Number of points of a curve if the length of the stream is known.
 POINTS = 200
@@ -84,17 +89,20 @@ def prequential(
     Parameters
     ----------
     model
-        A classifier, regressor or anomaly detector; or several, as a dict by name or a list, which are evaluated
-        in one pass, each in a thread of its own. The results are the same as those of separate runs.
+        A classifier, regressor, anomaly detector or clusterer; or several, as a dict by name or a list, which are
+        evaluated in one pass, each in a thread of its own. The results are the same as those of separate runs.
     stream
         `(X, y)` or `(X, y, w)` with a NumPy matrix, a pandas, polars or Arrow frame or a SciPy sparse matrix;
         `y` may be the name of a column. Or an iterable of examples `(x, y)` or `(x, y, w)` with dicts x, such as
         River's datasets and infinite generators. Or an iterable of chunks `(X, y)`. Or a `stream.Stream`, whose
-        event and label times are used unless others are given; with `delay=0`, labels arrive at once.
+        event and label times are used unless others are given; with `delay=0`, labels arrive at once. For a
+        clusterer, labels may be absent: a matrix or frame alone, an iterable of dicts, a stream without a target,
+        or labels of None.
     metrics
         Names ("Accuracy"), classes or instances from `metrics`, one or a list; also custom objects with
         `update(y_true, y_pred)` and `get()`. An instance is updated in place if there is one model. The default is
-        accuracy and Cohen's kappa for classifiers, MAE and R2 for regressors.
+        accuracy and Cohen's kappa for classifiers, MAE and R2 for regressors, the adjusted Rand index, V-measure
+        and silhouette for clusterers, of which the silhouette needs no labels.
     delay
         Delay of labels: a number of rows, or with `time` a timedelta or number. The label of row i is learned just
         before row i + delay is predicted. For streams of dicts also a function of (x, y) or a key.
@@ -110,7 +118,8 @@ def prequential(
     every
         Number of rows between points of the curve; by default there are about 200 points.
     detector
-        A drift detector, which receives the errors (0 or 1, or absolute errors). `drifts` of the result lists the
+        A drift detector, which receives the errors (0 or 1, or absolute errors; the distance of a row to its
+        centre for clusterers). `drifts` of the result lists the
         rows at which it detected drift. Decreasing errors are not listed, because they are an improvement. Each
         model gets a new detector with the given parameters. To use several detectors, or detectors of rows,
         evaluate `drift.Monitor(…).beside(model)`, whose drift events are listed too.
@@ -129,7 +138,8 @@ def prequential(
     predictions
         A function that receives the predictions chunk by chunk: a dict with the columns `row`, `truth`,
         `prediction` and, for classifiers, `probability`, the probability of the predicted class. Several models
-        have columns `prediction <name>` each. A row without a prediction has None or NaN.
+        have columns `prediction <name>` each. A row without a prediction has None, NaN, or -1 for clusterers;
+        a stream without labels has no column `truth`.
     on_interrupt
         On Ctrl-C: "raise" KeyboardInterrupt, or "return" the result so far, with `interrupted` set.
 
@@ -178,6 +188,10 @@ def prequential(
         raise InvalidValue(f"on_interrupt must be 'raise' or 'return', got {quoted(on_interrupt)}")
     if passes > 1 and (isinstance(stream, Iterator) or not getattr(stream, "repeatable", True)):
         raise InvalidValue(f"{passes} passes need a stream that can be read again, got {type(stream).__name__}")
+    optional, with_labels = bool(role.metrics_without_labels), True
+    if optional:
+        stream, with_labels = labelled(stream)
+        metrics = role.metrics_without_labels if metrics is None and not with_labels else metrics
     total = length(stream, limit)
     total = None if total is None else total * passes
     spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
@@ -195,13 +209,13 @@ def prequential(
     run = PrequentialRun(models, role, chosen_metrics(metrics, role), detector, settings)
     run.target = target_name(stream)
     if predictions is not None:
-        run.keep_predictions(predictions)
+        run.keep_predictions(predictions, with_labels)
     first = next(iter(run.names), "")
     if len(models) > 1:
         first = f"{plain(next(iter(models)), 24)}: {first}"
     begun = perf_counter()
     with Progress(progress, total, first, warmup) as bar, Interrupts(on_interrupt == "return") as interrupts:
-        passing = (chunks(stream, times, limit, run.gathered) for _ in range(passes))
+        passing = (chunks(stream, times, limit, run.gathered, optional) for _ in range(passes))
         failure = run.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
     run.elapsed = perf_counter() - begun
     if (aside := getattr(stream, "skipped", None) if isinstance(stream, Stream) else None) is not None:
@@ -248,8 +262,8 @@ class PrequentialRun:
             own = metrics if len(models) == 1 else {key: copy.deepcopy(metric) for key, metric in metrics.items()}
             watch = detector if native_detector else copy.deepcopy(detector)
             native = isinstance(model, _core.Model) and native_metrics and native_detector
-            # Scores are compared with labels, which the compiled loop does for classes and numbers only.
-            native = native and role.answer is not Answer.SCORE
+            # The compiled loop scores classes and numbers only.
+            native = native and role.answer not in _LOOPS
             self.metrics[name] = own
             self.places[name] = (native, counts[native])
             known = [metric for metric in own.values() if isinstance(metric, _core.Metric)]
@@ -257,7 +271,7 @@ class PrequentialRun:
                 model if native else None,
                 known,
                 json.dumps(watch.describe()) if native_detector and watch is not None else None,
-                numbers=role.truth is Truth.NUMBER,
+                scored=_SCORED.get(role.answer, "classes"),
                 window=settings.window,
                 warmup=settings.warmup,
                 every=settings.every,
@@ -268,8 +282,7 @@ class PrequentialRun:
             )
             if not native:
                 theirs = [metric for metric in own.values() if not isinstance(metric, _core.Metric)]
-                run = AnomalyRun if role.answer is Answer.SCORE else PythonRun
-                self.loops[name] = run(
+                self.loops[name] = _LOOPS.get(role.answer, PythonRun)(
                     self.engines[False],
                     counts[native],
                     model,
@@ -288,9 +301,9 @@ class PrequentialRun:
         """Number of examples per chunk: one if all models are written in Python, so that no example waits."""
         return GATHERED if self.any_native else 1
 
-    def keep_predictions(self, sink: Sink) -> None:
-        """Pass each prediction to a sink."""
-        self.predictions = Predictions(sink, list(self.models), self.role)
+    def keep_predictions(self, sink: Sink, labelled: bool = True) -> None:
+        """Pass each prediction to a sink, with the truth if the stream has labels."""
+        self.predictions = Predictions(sink, list(self.models), self.role, labelled)
         self.engines[True].keep_predictions()
         for loop in self.loops.values():
             loop.keep_predictions()
@@ -444,6 +457,7 @@ class PrequentialRun:
             memory=memory_of(model),
             settings=settings,
             interrupted=self.interrupted,
+            clusters=loop.sample.clusters(found["confusion"]) if isinstance(loop, ClusterRun) else None,
             waiting=self.engines[True].waiting(place)[0] if loop is None else len(loop.waiting),
             elapsed=self.elapsed,
             unread=self.unread,

@@ -112,10 +112,14 @@ class PythonRun:
         rows = range(self.handed, max(kept, default=self.handed - 1) + 1)
         self.handed, self.kept = self.rows, {}
         found = [kept.get(row, (None, None)) for row in rows]
-        probabilities = [math.nan if not proba else proba.get(answer, math.nan) for answer, proba in found]
+        probabilities = [
+            proba.get(answer, math.nan) if isinstance(proba, dict) else math.nan for answer, proba in found
+        ]
         predicted = [answer for answer, _ in found]
         if self.role.answer is not Answer.CLASS:
-            predicted = [math.nan if answer is None else float(answer) for answer in predicted]
+            none = self.role.no_answer
+            known = [none if answer is None else answer for answer in predicted]
+            return np.array(known, dtype=self.role.dtype), np.array(probabilities, dtype=np.float64)
         return predicted, np.array(probabilities, dtype=np.float64)
 
     def feed(self, chunk: EvaluationChunk, interrupts: Interrupts | None = None) -> None:

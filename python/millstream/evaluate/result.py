@@ -13,6 +13,7 @@ import numpy as np
 from millstream._echo import plain, quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
+from millstream.evaluate.clusters import Clusters
 from millstream.evaluate.frames import amount, frame, number, table
 from millstream.evaluate.headings import headings, score
 from millstream.evaluate.residuals import Residuals
@@ -92,6 +93,8 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict)
     #: Whether the run was stopped before the end of the stream.
     interrupted: bool = False
+    #: None unless the model is a clusterer.
+    clusters: Clusters | None = None
     #: Number of rows whose labels had not arrived when the run was stopped; they were not learned.
     waiting: int = 0
     #: Seconds of wall-clock time of the whole run, including reading and the other models.

@@ -14,6 +14,9 @@ depend on the order of outcomes. It is `pos_val` if that is given; True or 1 if 
 −1 and 1; otherwise the rarest class by the weight of the true labels since the start. Of equally rare classes it
 is the last in sort order. Windows and fading do not change it. With more than two classes, label metrics score the
 rarest class against all others; `ROCAUC` and `PRAUC` need `pos_val`.
+
+`AdjustedRand`, `VMeasure` and the others of `metrics.clusters` compare clusters with classes, whatever their
+names. A pair of rows counts with the product of their weights, and a missing prediction is a cluster of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +36,16 @@ from millstream.metrics.averages import (
     WeightedRecall,
 )
 from millstream.metrics.base import Metric
+from millstream.metrics.clusters import (
+    AdjustedRand,
+    Completeness,
+    FowlkesMallows,
+    Homogeneity,
+    NormalizedMutualInfo,
+    Rand,
+    Silhouette,
+    VMeasure,
+)
 from millstream.metrics.labels import (
     F1,
     Accuracy,
@@ -52,6 +65,7 @@ from millstream.metrics.windows import Fading, Rolling
 #: Aliases.
 Kappa = CohenKappa
 KappaT = KappaTemporal
+VBeta = VMeasure
 
 __all__ = [
     "F1",
@@ -64,12 +78,16 @@ __all__ = [
     "ROCAUC",
     "SMAPE",
     "Accuracy",
+    "AdjustedRand",
     "BalancedAccuracy",
     "Brier",
     "CohenKappa",
+    "Completeness",
     "ConfusionMatrix",
     "FBeta",
     "Fading",
+    "FowlkesMallows",
+    "Homogeneity",
     "Kappa",
     "KappaM",
     "KappaT",
@@ -84,9 +102,14 @@ __all__ = [
     "MicroFBeta",
     "MicroPrecision",
     "MicroRecall",
+    "NormalizedMutualInfo",
     "Precision",
+    "Rand",
     "Recall",
     "Rolling",
+    "Silhouette",
+    "VBeta",
+    "VMeasure",
     "WeightedF1",
     "WeightedFBeta",
     "WeightedPrecision",

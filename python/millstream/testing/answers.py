@@ -48,6 +48,9 @@ def check_answer(role: Role, verb: str, answer: Any, complete: bool) -> None:
     elif verb == role.asks[0] and role.answer is Answer.CLASS:
         if not (answer is None or isinstance(answer, (bool, int, str, np.generic))):
             broken(f"a bool, int or str, or None, from {verb}", typed(answer))
+    elif verb == role.asks[0] and role.answer is Answer.CLUSTER:
+        if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool) or answer < -1:
+            broken(f"a cluster, an integer >= -1, from {verb}", typed(answer))
     elif verb != role.asks[0] and role.answer is Answer.SCORE:
         if not isinstance(answer, (bool, np.bool_)):
             broken(f"True or False from {verb}", typed(answer))

@@ -74,7 +74,21 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
         Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
         Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
-        _ => return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"))),
+        Built::Clusterer(last) => Built::Clusterer(Box::new(Pipeline::new(chain, last))),
+        // All are listed, so that the compiler asks about a new role.
+        Built::Forecaster(_)
+        | Built::Metric(_)
+        | Built::Statistic(_)
+        | Built::DriftDetector(_)
+        | Built::FeatureDriftDetector(_)
+        | Built::Optimizer(_)
+        | Built::FullVectorOptimizer(_)
+        | Built::Loss(_)
+        | Built::Schedule(_)
+        | Built::Kernel(_)
+        | Built::Generator(_) => {
+            return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners")));
+        }
     })
 }
 

@@ -88,7 +88,8 @@ impl Sink for ScoringSink<'_> {
                 self.scores.classes(number, model.labels(), truths, predictions, &probe)
             }
             Outcomes::Numbers { truths, predictions } => self.scores.numbers(number, truths, predictions, &probe),
-            Outcomes::Scores { .. } => return false,
+            // Compared with labels in Python.
+            Outcomes::Scores { .. } | Outcomes::Clusters { .. } => return false,
         };
         taken.unwrap_or_else(|fault| {
             self.refused.push((number, fault));

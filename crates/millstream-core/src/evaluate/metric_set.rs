@@ -13,30 +13,70 @@ use crate::metric::{Metric, Outcome};
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
 
+/// What is scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scored {
+    Classes,
+    Numbers,
+    Clusters,
+}
+
+impl Scored {
+    /// Whether a metric scores it. A metric of clusters may also compare classes.
+    fn suits(self, metric: &dyn Metric) -> bool {
+        match self {
+            Scored::Classes => !metric.takes_numbers(),
+            Scored::Numbers => metric.takes_numbers() && !metric.scores_clusters(),
+            Scored::Clusters => metric.scores_clusters(),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Scored::Classes => "classes",
+            Scored::Numbers => "numbers",
+            Scored::Clusters => "clusters",
+        }
+    }
+}
+
+/// The cluster of a row, for metrics of clusters.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterOutcome {
+    /// The code of the true label; None if there is none.
+    pub truth: Option<u32>,
+    /// The code of the label that stands for the cluster.
+    pub cluster: u32,
+    /// The distances to the centres of this and the next cluster; None if they are unknown.
+    pub distances: Option<(f64, f64)>,
+}
+
 pub struct MetricSet {
     metrics: Vec<held::Metric>,
     windows: Vec<MetricWindow>,
     want: Want,
-    /// True if numbers are scored, false if classes are.
-    numbers: bool,
+    scored: Scored,
     /// Outcomes of the rows of a block, for the current metric.
     outcomes: Vec<(Outcome, f64)>,
 }
 
 impl MetricSet {
     /// `every` is the number of rows between points of the curve.
-    pub fn new(metrics: Vec<held::Metric>, numbers: bool, window: usize, every: u64) -> Result<Self> {
-        if let Some(metric) = metrics.iter().find(|metric| metric.metric().takes_numbers() != numbers) {
-            let (scores, predicts) = if numbers { ("classes", "numbers") } else { ("numbers", "classes") };
+    pub fn new(metrics: Vec<held::Metric>, scored: Scored, window: usize, every: u64) -> Result<Self> {
+        if let Some(metric) = metrics.iter().find(|metric| !scored.suits(metric.metric())) {
+            let fits = [Scored::Clusters, Scored::Numbers, Scored::Classes];
+            let scores = fits.into_iter().find(|scored| scored.suits(metric.metric())).unwrap_or(Scored::Classes);
             return Err(Fault::wrong_type(format!(
-                "{}: scores {scores}, but the model predicts {predicts}",
-                metric.title()
+                "{}: scores {}, but the model predicts {}",
+                metric.title(),
+                scores.word(),
+                scored.word()
             )));
         }
         let probabilities = metrics.iter().any(|metric| metric.want() == Want::Probabilities);
         let windows = metrics.iter().map(|metric| MetricWindow::new(metric.metric(), window, every)).collect();
         let want = if probabilities { Want::Probabilities } else { Want::Class };
-        Ok(MetricSet { metrics, windows, want, numbers, outcomes: Vec::new() })
+        Ok(MetricSet { metrics, windows, want, scored, outcomes: Vec::new() })
     }
 
     /// What the model must predict.
@@ -49,7 +89,7 @@ impl MetricSet {
     }
 
     pub fn scores_numbers(&self) -> bool {
-        self.numbers
+        self.scored == Scored::Numbers
     }
 
     /// Score a class; codes are those of `labels`. The error names the metric that failed; the metrics before it
@@ -100,6 +140,28 @@ impl MetricSet {
             metric.update_number(truth, predicted, w)?;
             if w > 0.0 {
                 window.push(Outcome::Number { truth, predicted }, w, metric.labels())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Score a cluster: with labels by their codes, and by its distances. Metrics of what is unknown skip the row.
+    pub fn cluster(&mut self, labels: &Labels, outcome: ClusterOutcome, w: f64) -> Result<()> {
+        let predicted = ClassPrediction { class: Some(outcome.cluster), probabilities: Vec::new() };
+        for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
+            match (metric.metric().takes_numbers(), outcome.truth, outcome.distances) {
+                (true, _, Some((truth, predicted))) => {
+                    metric.update_number(truth, predicted, w)?;
+                    if w > 0.0 {
+                        window.push(Outcome::Number { truth, predicted }, w, metric.labels())?;
+                    }
+                }
+                (false, Some(truth), _) => {
+                    if let Some(outcome) = metric.observe(labels, truth, &predicted, w)? {
+                        window.push(outcome, w, metric.labels())?;
+                    }
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -233,7 +295,7 @@ mod tests {
     #[test]
     fn a_window_worked_by_hand() {
         let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        let mut metric_set = MetricSet::new(vec![metric], true, 2, 1).expect("for numbers");
+        let mut metric_set = MetricSet::new(vec![metric], Scored::Numbers, 2, 1).expect("for numbers");
         let mut found = Vec::new();
         for error in [3.0, 1.0, 2.0, 6.0] {
             metric_set.number(0.0, error, 1.0).expect("finite");
@@ -245,8 +307,8 @@ mod tests {
     #[test]
     fn incremental_and_replayed_windows_agree() {
         let metric = || held::Metric::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
-        let mut incremental = MetricSet::new(vec![metric()], false, 16, 1).expect("for classes");
-        let mut replayed = MetricSet::new(vec![metric()], false, 16, 100).expect("for classes");
+        let mut incremental = MetricSet::new(vec![metric()], Scored::Classes, 16, 1).expect("for classes");
+        let mut replayed = MetricSet::new(vec![metric()], Scored::Classes, 16, 100).expect("for classes");
         assert!(incremental.windows[0].incremental && !replayed.windows[0].incremental);
         let mut labels = Labels::default();
         labels.intern(&crate::labels::Label::Int(0));
@@ -264,7 +326,7 @@ mod tests {
     #[test]
     fn a_curve_uses_the_class_that_is_positive_at_its_end() {
         let metric = held::Metric::new(&json!({ "name": "metrics.Recall" })).expect("it is declared");
-        let mut metric_set = MetricSet::new(vec![metric], false, 2, 1).expect("for classes");
+        let mut metric_set = MetricSet::new(vec![metric], Scored::Classes, 2, 1).expect("for classes");
         let mut labels = Labels::default();
         let no = labels.intern(&crate::labels::Label::Text("no".into()));
         let yes = labels.intern(&crate::labels::Label::Text("yes".into()));
@@ -285,6 +347,6 @@ mod tests {
     #[test]
     fn metrics_must_match_the_model() {
         let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        assert!(MetricSet::new(vec![metric], false, 2, 1).is_err());
+        assert!(MetricSet::new(vec![metric], Scored::Classes, 2, 1).is_err());
     }
 }

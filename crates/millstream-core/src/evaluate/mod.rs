@@ -188,7 +188,7 @@ pub fn stopped(row: u64, fault: &Fault) -> Fault {
 mod tests {
     use serde_json::json;
 
-    use super::metric_set::MetricSet;
+    use super::metric_set::{MetricSet, Scored};
     use super::scores::CurveSpacing;
     use super::*;
     use crate::held;
@@ -226,7 +226,7 @@ mod tests {
         let table = Line { values, columns: vec![Column::Number(Name::Number(0))] };
         let mut model = Model::new(&json!({ "name": "linear_model.LogisticRegression" })).expect("it is declared");
         let metric = held::Metric::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
-        let metric_set = MetricSet::new(vec![metric], false, 10, 10).expect("for classes");
+        let metric_set = MetricSet::new(vec![metric], Scored::Classes, 10, 10).expect("for classes");
         let mut evaluation =
             Evaluation::new(Scores::new(metric_set, None, warmup, CurveSpacing::Rows(10)), arrival, false);
         let mut scratch = Scratch::default();
@@ -274,7 +274,8 @@ mod tests {
             let metrics = ["Accuracy", "CohenKappa", "LogLoss", "KappaTemporal", "ROCAUC", "F1"].map(|name| {
                 held::Metric::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared")
             });
-            let metric_set = MetricSet::new(metrics.to_vec(), false, window, every).expect("for classes");
+            let metric_set =
+                MetricSet::new(metrics.to_vec(), Scored::Classes, window, every).expect("for classes");
             let scores = Scores::new(metric_set, None, warmup, CurveSpacing::Rows(every));
             let mut evaluation = Evaluation::new(scores, Arrival::AtOnce, false);
             let targets = Targets::Classes { distinct: &distinct, indices: &places };
@@ -320,7 +321,8 @@ mod tests {
             let metrics = ["MAE", "RMSE", "R2"].map(|name| {
                 held::Metric::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared")
             });
-            let metric_set = MetricSet::new(metrics.to_vec(), true, window, every).expect("for numbers");
+            let metric_set =
+                MetricSet::new(metrics.to_vec(), Scored::Numbers, window, every).expect("for numbers");
             let mut evaluation = Evaluation::new(
                 Scores::new(metric_set, None, 2, CurveSpacing::Rows(every)),
                 Arrival::AtOnce,

@@ -58,8 +58,10 @@ mod tests {
     #[test]
     fn rows_without_a_prediction_are_left_empty() {
         let mut log = PredictionLog::new(false);
-        let sure =
-            Answer { class: ClassPrediction { class: Some(1), probabilities: vec![0.2, 0.8] }, number: f64::NAN };
+        let sure = Answer {
+            class: ClassPrediction { class: Some(1), probabilities: vec![0.2, 0.8] },
+            ..Answer::default()
+        };
         log.put(0, &Answer::default());
         log.put(3, &sure);
         let taken = log.take(5);

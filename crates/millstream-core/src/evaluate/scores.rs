@@ -2,7 +2,7 @@
 
 use crate::detector::DriftDetector;
 use crate::evaluate::calibration::Calibration;
-use crate::evaluate::metric_set::MetricSet;
+use crate::evaluate::metric_set::{ClusterOutcome, MetricSet};
 use crate::evaluate::sample::Sample;
 use crate::evaluate::values::Values;
 use crate::fault::{Fault, Result};
@@ -279,6 +279,28 @@ impl Scores {
             self.counts.scored += 1;
             self.sample.add(row, truth, predicted);
             self.detect(row, (truth - predicted).abs())?;
+        }
+        self.advance(probe)
+    }
+
+    /// Score the cluster of `row`, if it has one. A drift detector receives the distance to its centre.
+    pub fn cluster(
+        &mut self,
+        row: u64,
+        labels: &Labels,
+        outcome: Option<ClusterOutcome>,
+        w: f64,
+        probe: &dyn Probe,
+    ) -> Result<()> {
+        if let (true, Some(outcome)) = (self.is_due(row, outcome.is_some()), outcome) {
+            self.metric_set.cluster(labels, outcome, w)?;
+            self.counts.scored += 1;
+            if let Some(truth) = outcome.truth {
+                self.count_confusion(labels, truth, Some(outcome.cluster), w);
+            }
+            if let Some((distance, _)) = outcome.distances {
+                self.detect(row, distance)?;
+            }
         }
         self.advance(probe)
     }

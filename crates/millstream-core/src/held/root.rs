@@ -7,7 +7,7 @@ use crate::fault::{Fault, Result};
 use crate::learner::Learner;
 use crate::part::{Abilities, Part};
 use crate::schema::Schema;
-use crate::task::{Anomalies, Classes, Numbers, Task};
+use crate::task::{Anomalies, Classes, Clusters, Numbers, Task};
 use crate::transformer::Transformer;
 
 use super::state::Saved;
@@ -28,6 +28,7 @@ pub enum Estimator {
     Classifier(Box<dyn Learner<Classes>>),
     Regressor(Box<dyn Learner<Numbers>>),
     AnomalyDetector(Box<dyn Learner<Anomalies>>),
+    Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
 }
 
@@ -47,6 +48,10 @@ macro_rules! for_task {
                 type $task = $crate::task::Anomalies;
                 $learner
             }
+            $crate::declaration::Role::Clusterer => {
+                type $task = $crate::task::Clusters;
+                $learner
+            }
             _ => $transformer,
         }
     };
@@ -64,73 +69,47 @@ fn other() -> Fault {
     Fault::state("the model is of another task")
 }
 
-impl RootTask for Classes {
-    #[inline]
-    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
-        match &root.estimator {
-            Estimator::Classifier(part) => Ok(&**part),
-            Estimator::Regressor(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
-        }
-    }
+/// The learner of a task is in the variant of its role.
+macro_rules! root_task {
+    ($task:ident, $variant:ident) => {
+        impl RootTask for $task {
+            #[inline]
+            fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
+                match &root.estimator {
+                    Estimator::$variant(part) => Ok(&**part),
+                    _ => Err(other()),
+                }
+            }
 
-    #[inline]
-    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
-        match &mut root.estimator {
-            Estimator::Classifier(part) => Ok(&mut **part),
-            Estimator::Regressor(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
+            #[inline]
+            fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
+                match &mut root.estimator {
+                    Estimator::$variant(part) => Ok(&mut **part),
+                    _ => Err(other()),
+                }
+            }
         }
-    }
+    };
 }
 
-impl RootTask for Numbers {
-    #[inline]
-    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
-        match &root.estimator {
-            Estimator::Regressor(part) => Ok(&**part),
-            Estimator::Classifier(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
-        }
-    }
-
-    #[inline]
-    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
-        match &mut root.estimator {
-            Estimator::Regressor(part) => Ok(&mut **part),
-            Estimator::Classifier(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
-        }
-    }
-}
-
-impl RootTask for Anomalies {
-    #[inline]
-    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
-        match &root.estimator {
-            Estimator::AnomalyDetector(part) => Ok(&**part),
-            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::Transformer(_) => Err(other()),
-        }
-    }
-
-    #[inline]
-    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
-        match &mut root.estimator {
-            Estimator::AnomalyDetector(part) => Ok(&mut **part),
-            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::Transformer(_) => Err(other()),
-        }
-    }
-}
+root_task!(Classes, Classifier);
+root_task!(Numbers, Regressor);
+root_task!(Anomalies, AnomalyDetector);
+root_task!(Clusters, Clusterer);
 
 impl Estimator {
     /// None for learners, which have a task.
     pub fn transformer(&self) -> Option<&dyn Transformer> {
         match self {
             Estimator::Transformer(part) => Some(&**part),
-            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::AnomalyDetector(_) => None,
+            _ => None,
         }
     }
 
     pub fn transformer_mut(&mut self) -> Option<&mut dyn Transformer> {
         match self {
             Estimator::Transformer(part) => Some(&mut **part),
-            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::AnomalyDetector(_) => None,
+            _ => None,
         }
     }
 
@@ -140,7 +119,7 @@ impl Estimator {
             Estimator::Classifier(learner) => learner.decision_function().map(|_| "score_one"),
             Estimator::Regressor(learner) => learner.interval().map(|_| "predict_interval_one"),
             Estimator::AnomalyDetector(learner) => learner.threshold().map(|_| "predict_one"),
-            Estimator::Transformer(_) => None,
+            Estimator::Clusterer(_) | Estimator::Transformer(_) => None,
         }
     }
 }
@@ -160,6 +139,7 @@ impl Root {
             Estimator::Classifier(_) => Role::Classifier,
             Estimator::Regressor(_) => Role::Regressor,
             Estimator::AnomalyDetector(_) => Role::AnomalyDetector,
+            Estimator::Clusterer(_) => Role::Clusterer,
             Estimator::Transformer(_) => Role::Transformer,
         }
     }
@@ -188,6 +168,7 @@ impl Holdable for Root {
             Estimator::Classifier(part) => &**part,
             Estimator::Regressor(part) => &**part,
             Estimator::AnomalyDetector(part) => &**part,
+            Estimator::Clusterer(part) => &**part,
             Estimator::Transformer(part) => &**part,
         }
     }
@@ -197,6 +178,7 @@ impl Holdable for Root {
             Estimator::Classifier(part) => &mut **part,
             Estimator::Regressor(part) => &mut **part,
             Estimator::AnomalyDetector(part) => &mut **part,
+            Estimator::Clusterer(part) => &mut **part,
             Estimator::Transformer(part) => &mut **part,
         }
     }

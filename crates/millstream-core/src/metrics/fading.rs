@@ -112,6 +112,10 @@ impl Metric for Fading {
         self.metric.takes_numbers()
     }
 
+    fn scores_clusters(&self) -> bool {
+        self.metric.scores_clusters()
+    }
+
     fn set_labels(&mut self, labels: &Labels) {
         self.metric.set_labels(labels);
     }

@@ -6,9 +6,11 @@
 //! | LogLoss | −ln p(truth), p kept in [1e-15, 1 − 1e-15] |
 //! | Brier (1950) | ½ Σ over classes (p − truth)², which is (p − y)² for two classes |
 //! | MAE, MSE, RMSE | absolute error, squared error, root of the mean of it |
+//! | Silhouette | (b − a) / max(a, b) of the distances a and b of a row to the nearest two centres; 0 if both are 0 |
 //! | MAPE, SMAPE | 100 · absolute error / absolute truth, / mean of the absolute values; 0 where that is 0 |
 //!
-//! A prediction without probabilities counts as p = ½, with a Brier score of ¼.
+//! The silhouette is the simplified one (Vendramin, Campello and Hruschka, 2010), with distances to centres instead of mean
+//! distances to all rows. A prediction without probabilities counts as p = ½, with a Brier score of ¼.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,7 @@ enum Error {
     RootSquared,
     Percentage,
     SymmetricPercentage,
+    Silhouette,
 }
 
 macro_rules! declare {
@@ -53,6 +56,7 @@ declare! {
     MSE "metrics.MSE" Squared "Mean squared error";
     RMSE "metrics.RMSE" RootSquared "Root mean squared error";
     MAPE "metrics.MAPE" Percentage "Mean absolute error as a percentage of the truth";
+    SILHOUETTE "metrics.Silhouette" Silhouette "Mean simplified silhouette: how clearly rows belong to their clusters";
     SMAPE "metrics.SMAPE" SymmetricPercentage "Mean absolute error as a percentage of truth and prediction";
 }
 
@@ -98,6 +102,14 @@ impl MeanMetric {
                 "{}: truth and prediction must be finite, got {truth} and {predicted}",
                 self.name
             )));
+        }
+        if self.error == Error::Silhouette {
+            let (own, next) = (truth, predicted);
+            if own < 0.0 || next < 0.0 {
+                return Err(Fault::value(format!("{}: distances must be >= 0, got {own} and {next}", self.name)));
+            }
+            let larger = own.max(next);
+            return Ok(if larger > 0.0 { (next - own) / larger } else { 0.0 });
         }
         let error = (truth - predicted).abs();
         Ok(match self.error {
@@ -146,7 +158,8 @@ impl Metric for MeanMetric {
 
     fn infallible_for(&self, _classes: usize) -> bool {
         // Percentages are unbounded for truths near 0; all other errors add at most (2 LARGEST_NUMBER)².
-        let bounded = !matches!(self.error, Error::Percentage | Error::SymmetricPercentage);
+        // A distance may be negative, and is refused.
+        let bounded = !matches!(self.error, Error::Percentage | Error::SymmetricPercentage | Error::Silhouette);
         bounded && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
     }
 
@@ -170,7 +183,11 @@ impl Metric for MeanMetric {
     }
 
     fn bigger_is_better(&self) -> bool {
-        self.error == Error::Accuracy
+        matches!(self.error, Error::Accuracy | Error::Silhouette)
+    }
+
+    fn scores_clusters(&self) -> bool {
+        self.error == Error::Silhouette
     }
 
     fn want(&self) -> Want {

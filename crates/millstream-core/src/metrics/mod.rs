@@ -10,6 +10,7 @@ mod confusion;
 mod fading;
 mod kappa_temporal;
 mod means;
+mod partition;
 mod positive;
 mod r2;
 mod rolling;
@@ -24,7 +25,10 @@ pub use confusion::{
 };
 pub use fading::FADING;
 pub use kappa_temporal::KAPPA_TEMPORAL;
-pub use means::{ACCURACY, BRIER, LOG_LOSS, MAE, MAPE, MSE, RMSE, SMAPE};
+pub use means::{ACCURACY, BRIER, LOG_LOSS, MAE, MAPE, MSE, RMSE, SILHOUETTE, SMAPE};
+pub use partition::{
+    ADJUSTED_RAND, COMPLETENESS, FOWLKES_MALLOWS, HOMOGENEITY, NORMALIZED_MUTUAL_INFO, RAND, V_MEASURE,
+};
 pub use positive::{PositiveClass, PositiveTracker};
 pub use r2::R2;
 pub use rolling::ROLLING;

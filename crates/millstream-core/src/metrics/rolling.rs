@@ -144,6 +144,10 @@ impl Metric for Rolling {
         self.metric.takes_numbers()
     }
 
+    fn scores_clusters(&self) -> bool {
+        self.metric.scores_clusters()
+    }
+
     fn set_labels(&mut self, labels: &Labels) {
         self.metric.set_labels(labels);
         self.spare.set_labels(labels);

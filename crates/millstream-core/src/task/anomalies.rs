@@ -11,36 +11,7 @@ impl Task for Anomalies {
     const ROLE: Role = Role::AnomalyDetector;
     type Truth = ();
     number_predictions!();
-
-    fn check(_target: Target<'_>, _labels: &Labels, _abilities: &Abilities) -> Result<()> {
-        Ok(())
-    }
-
-    fn admit(_target: Target<'_>, _labels: &mut Labels) {}
-
-    #[inline]
-    fn known(_target: Target<'_>, _labels: &Labels) -> Option<()> {
-        Some(())
-    }
-
-    fn known_truths<'a>(
-        _targets: Targets<'a>,
-        from: usize,
-        to: usize,
-        _labels: &Labels,
-        truths: &'a mut Truths,
-    ) -> &'a [()] {
-        truths.none.resize(to - from, ());
-        &truths.none
-    }
-
-    fn truth(_truth: ()) -> Truth {
-        Truth::None
-    }
-
-    fn is_moderate(_truth: ()) -> bool {
-        true
-    }
+    no_truth!();
 
     #[inline]
     fn error(_prediction: &f64, _truth: ()) -> Option<f64> {

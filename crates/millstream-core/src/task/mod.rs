@@ -83,12 +83,49 @@ macro_rules! number_predictions {
     };
 }
 
+/// The items of a `Task` without a truth.
+macro_rules! no_truth {
+    () => {
+        fn check(_target: Target<'_>, _labels: &Labels, _abilities: &Abilities) -> Result<()> {
+            Ok(())
+        }
+
+        fn admit(_target: Target<'_>, _labels: &mut Labels) {}
+
+        #[inline]
+        fn known(_target: Target<'_>, _labels: &Labels) -> Option<()> {
+            Some(())
+        }
+
+        fn known_truths<'a>(
+            _targets: Targets<'a>,
+            from: usize,
+            to: usize,
+            _labels: &Labels,
+            truths: &'a mut Truths,
+        ) -> &'a [()] {
+            truths.none.resize(to - from, ());
+            &truths.none
+        }
+
+        fn truth(_truth: ()) -> Truth {
+            Truth::None
+        }
+
+        fn is_moderate(_truth: ()) -> bool {
+            true
+        }
+    };
+}
+
 mod anomalies;
 mod classes;
+mod clusters;
 mod numbers;
 
 pub use anomalies::Anomalies;
 pub use classes::{keep_known, ClassPrediction, ClassPredictions, Classes};
+pub use clusters::{ClusterPrediction, Clusters};
 pub use numbers::Numbers;
 
 /// The target of an example, as it arrives.
@@ -137,6 +174,7 @@ impl<'a> Targets<'a> {
 pub struct Answer {
     pub class: ClassPrediction,
     pub number: f64,
+    pub cluster: ClusterPrediction,
 }
 
 /// The predictions of a model of any task for many rows.
@@ -144,6 +182,7 @@ pub struct Answer {
 pub struct Answers {
     pub classes: ClassPredictions,
     pub numbers: Vec<f64>,
+    pub clusters: Vec<ClusterPrediction>,
 }
 
 /// Predictions with their truths.
@@ -159,6 +198,10 @@ pub enum Outcomes<'a> {
     /// Of an anomaly detector, which learns without truths.
     Scores {
         scores: &'a [f64],
+    },
+    /// Of a clusterer, which learns without truths.
+    Clusters {
+        clusters: &'a [ClusterPrediction],
     },
 }
 

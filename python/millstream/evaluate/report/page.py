@@ -203,7 +203,7 @@ def _waiting(result: Result) -> str:
 
 
 def _beside(result: Result) -> str:
-    """Narrow sections in two columns: matrix and features to the left, calibration and residuals to the right."""
+    """Narrow sections in two columns: matrix, features and clusters to the left, other pictures to the right."""
     left, right, above = [], [], ""
     if result.confusion is not None and len(result.confusion.labels):
         matrix = _section("Confusion matrix", tables.confusion(result))
@@ -215,6 +215,10 @@ def _beside(result: Result) -> str:
         left.append(_section("Features", tables.bars(weights)))
     if result.calibration is not None:
         right.append(_section("Calibration", squares.reliability(result.calibration)))
+    if result.clusters is not None:
+        left.append(_section("Clusters", squares.clusters(result.clusters)))
+        if result.clusters.labels:
+            right.append(_section("Labels in clusters", tables.contingency(result.clusters)))
     if result.residuals is not None:
         right.append(_section("Predictions and truths", squares.residuals(result.residuals)))
     if not right and len(left) == 2:

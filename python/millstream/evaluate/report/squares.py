@@ -1,4 +1,4 @@
-"""Square charts: a reliability diagram, and a scatter plot of predictions and truths."""
+"""Square charts: a reliability diagram, and scatter plots of predictions and truths and of clusters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from millstream.evaluate.frames import number
+from millstream.evaluate.plot import COLOURS
 from millstream.evaluate.report.charts import short, square, ticks, trace
 from millstream.evaluate.report.tables import brief
 
 if TYPE_CHECKING:
     from millstream.evaluate.calibration import Calibration
+    from millstream.evaluate.clusters import Clusters
     from millstream.evaluate.residuals import Residuals
 
-__all__ = ["reliability", "residuals"]
+__all__ = ["clusters", "reliability", "residuals"]
+
+#: Maximum number of clusters in a legend.
+_MOST_KEYS = 24
 
 
 def reliability(found: Calibration) -> str:
@@ -107,3 +112,51 @@ def residuals(found: Residuals) -> str:
         f"Half of all errors are between {rows[2][1]} and {rows[4][1]}."
     )
     return f'{drawn}<p class="note">{note}</p>{brief("show numbers", ["quantile", "prediction - truth"], rows)}'
+
+
+def clusters(found: Clusters) -> str:
+    """Scatter plot of a sample of rows by cluster."""
+    plane = found.plane()
+    if plane is None or not len(plane.x):
+        return '<p class="note">The rows have no numbers to plot.</p>'
+    side, left, top = 300.0, 60.0, 8.0
+    parts, places = [], []
+    for values, along in ((plane.x, "x"), (plane.y, "y")):
+        # A few extreme rows must not flatten the rest.
+        low, high = (float(end) for end in np.quantile(values, [0.005, 0.995]))
+        if not (np.isfinite(high - low) and high > low):
+            low, high = low - 0.5, low + 0.5
+        margin = 0.04 * (high - low)
+        low, high = low - margin, high + margin
+        scale = side / (high - low)
+        for tick in ticks(low, high, 4):
+            at = (tick - low) * scale
+            if along == "x":
+                parts.append(
+                    f'<text x="{left + at:.1f}" y="{top + side + 20:g}" text-anchor="middle">{short(tick)}</text>'
+                )
+            else:
+                y = top + side - at
+                parts.append(f'<line class="grid" x1="{left:g}" x2="{left + side:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
+                parts.append(f'<text x="{left - 8:g}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+        at = (np.clip(values, low, high) - low) * scale
+        places.append(left + at if along == "x" else top + side - at)
+    owners = np.array(found.clusters)
+    for cluster in found.counts:
+        members = owners == cluster
+        points = zip(places[0][members], places[1][members], strict=True)
+        path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in points)
+        if path:
+            title = f"<title>cluster {cluster}</title>"
+            parts.append(f'<path class="dots c{cluster % len(COLOURS)}" d="{path}">{title}</path>')
+    across, up = (html.escape(title[:60]) for title in plane.titles)
+    parts.append(f'<text x="{left + side / 2:g}" y="{top + side + 40:g}" text-anchor="middle">{across}</text>')
+    drawn = square(parts, left + side + 20, top + side + 46, f"{len(found.counts):,} clusters of a sample of rows")
+    keys = "".join(
+        f'<span><i class="key c{cluster % len(COLOURS)}"></i>{cluster}: {count:,} rows</span>'
+        for cluster, count in list(found.counts.items())[:_MOST_KEYS]
+    )
+    more = f"<span>and {len(found.counts) - _MOST_KEYS:,} more</span>" if len(found.counts) > _MOST_KEYS else ""
+    repeated = " Colours repeat." if len(found.counts) > len(COLOURS) else ""
+    note = f"{len(plane.x):,} rows spread over the stream, by cluster. Vertical axis: {up}.{repeated}"
+    return f'{drawn}<div class="legend">{keys}{more}</div><p class="note">{note}</p>'

@@ -13,10 +13,23 @@ from millstream.evaluate.headings import headings, score
 from millstream.evaluate.plot import COLOURS
 
 if TYPE_CHECKING:
+    from millstream.evaluate.clusters import Clusters
     from millstream.evaluate.result import Result
     from millstream.evaluate.weights import Weights
 
-__all__ = ["bars", "brief", "confusion", "cut", "events", "metrics", "ranking", "refusals", "table", "unread"]
+__all__ = [
+    "bars",
+    "brief",
+    "confusion",
+    "contingency",
+    "cut",
+    "events",
+    "metrics",
+    "ranking",
+    "refusals",
+    "table",
+    "unread",
+]
 
 #: Maximum size of the confusion matrix; with more classes, the last row and column contain all others.
 _MOST_CLASSES = 12
@@ -147,6 +160,33 @@ def _matrix(labels: Sequence[Any], matrix: Any, folded: bool) -> str:
         f"</tr></thead><tbody>{''.join(rows)}{foot}</tbody></table>"
     )
     return scrolling(body, "confusion matrix")
+
+
+def contingency(found: Clusters) -> str:
+    """The weight of rows by label and cluster, shaded by cluster; only the largest of each if there are many."""
+    matrix = np.asarray(found.matrix)
+    rows = np.argsort(-matrix.sum(axis=1), kind="stable")[:_MOST_CLASSES]
+    columns = np.argsort(-matrix.sum(axis=0), kind="stable")[:_MOST_CLASSES]
+    rows, columns = np.sort(rows), np.sort(columns)
+    totals = matrix.sum(axis=0)
+    head = "".join(f'<th scope="col">{found.indices[column]}</th>' for column in columns)
+    body = ""
+    for row in rows:
+        cells = "".join(
+            f'<td style="background: {_shade("heat", matrix[row, column], totals[column])}">'
+            f"{_cell(float(matrix[row, column]))}</td>"
+            for column in columns
+        )
+        name = found.labels[row]
+        shown = f'<span title="{cut(name, 200)}">{_ends(name)}</span>'
+        body += f'<tr><th scope="row">{shown}</th>{cells}</tr>'
+    drawn = (
+        f'<table class="heat"><thead><tr><th scope="col">label ↓ cluster →</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+    hidden = len(rows) < len(found.labels) or len(columns) < len(found.indices)
+    note = f'<p class="note">The {_MOST_CLASSES} most frequent labels and clusters.</p>' if hidden else ""
+    return scrolling(drawn, "labels in clusters") + note
 
 
 def _ends(label: Any) -> str:

@@ -7,14 +7,15 @@
 //! The contribution of a feature is the change of the mean centroid, and of the distance within clusters, along it, as a
 //! fraction of the sum.
 
+use crate::cluster::lloyd::{KMeans, Search, WeightedRows};
 use crate::declaration::{Declaration, Role};
+use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::schema::FeatureKind;
 
 use super::contingency_table::{ContingencyTable, Divergence};
 use super::feature_space::FeatureSpace;
 use super::finding::{mark_at_least_one, normalize_statistics, Finding, SignificanceLevels};
-use super::k_means::KMeans;
 use super::kolmogorov_smirnov;
 use super::ks_test::Marginals;
 use super::parameters::{
@@ -63,6 +64,10 @@ const NAME: &str = "drift.ClusterDrift";
 
 /// Maximum number of clustered rows.
 const MOST: usize = 5000;
+/// Clusters converge long before.
+const ROUNDS: usize = 30;
+/// Random stream of the initial centroids.
+const SEEDS: u64 = 0x4b4d_4541;
 
 #[derive(Clone)]
 struct ClusterDrift {
@@ -151,7 +156,9 @@ impl WindowComparison for ClusterDrift {
             fitted.space.standardize(reference.row(index), &mut fitted.standardized);
             rows.extend_from_slice(&fitted.standardized);
         }
-        fitted.clusters.fit(&fitted.space, &rows, kinds.len(), self.clusters, self.seed);
+        let rows = WeightedRows { values: &rows, width: kinds.len(), weights: None };
+        let search = Search { most: self.clusters, candidates: 1, rounds: ROUNDS };
+        fitted.clusters.fit(&fitted.space, rows, search, &mut Random::new(self.seed, SEEDS));
         let others = half(1).map(|index| reference.row(index));
         fitted.expected.measure(others, &fitted.space, &fitted.clusters, &mut fitted.standardized, kinds.len());
     }

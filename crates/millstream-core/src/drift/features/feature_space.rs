@@ -4,6 +4,7 @@
 //! differences over features. Two different nominal values count as two standard deviations (similar to Huang, 1998), and
 //! so do a missing and a present value.
 
+use crate::cluster::lloyd::Geometry;
 use crate::schema::FeatureKind;
 
 use super::row_window::RowWindow;
@@ -66,6 +67,17 @@ impl FeatureSpace {
 
     pub fn memory(&self) -> usize {
         self.scales.capacity() * std::mem::size_of::<Option<Scale>>()
+    }
+}
+
+impl Geometry for FeatureSpace {
+    #[inline]
+    fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
+        FeatureSpace::distance(self, a, b)
+    }
+
+    fn is_nominal(&self, slot: usize) -> bool {
+        FeatureSpace::is_nominal(self, slot)
     }
 }
 

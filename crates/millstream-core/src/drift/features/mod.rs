@@ -11,7 +11,6 @@ mod contingency_table;
 mod d3;
 mod feature_space;
 mod finding;
-mod k_means;
 mod kolmogorov_smirnov;
 mod ks_test;
 mod logistic_model;
