@@ -11,6 +11,7 @@ use crate::losses::Loss;
 use crate::metric::Metric;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
+use crate::sampler::Sampler;
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Numbers};
 use crate::transformer::Transformer;
@@ -24,6 +25,8 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
+    /// Keeps a random sample of the rows of a stream.
+    Sampler,
     Metric,
     Statistic,
     DriftDetector,
@@ -40,12 +43,13 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 15] = [
+    pub const ALL: [Role; 16] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
         Role::Transformer,
         Role::Forecaster,
+        Role::Sampler,
         Role::Metric,
         Role::Statistic,
         Role::DriftDetector,
@@ -73,6 +77,7 @@ impl Role {
             Role::AnomalyDetector => "anomaly_detector",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
+            Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::DriftDetector => "drift_detector",
@@ -94,6 +99,7 @@ pub enum Built {
     AnomalyDetector(Box<dyn Learner<Anomalies>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     DriftDetector(Box<dyn DriftDetector>),
@@ -116,6 +122,7 @@ impl Built {
             Built::AnomalyDetector(part) => Some(Estimator::AnomalyDetector(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::DriftDetector(_)
