@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import pickle
 import struct
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from scipy import stats
 
 import millstream
-from millstream import evaluate, linear_model, naive_bayes, preprocessing, sampling, stream, synth
+from millstream import anomaly, evaluate, linear_model, naive_bayes, preprocessing, sampling, stream, synth
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 DAY = 86400.0
@@ -582,6 +583,29 @@ def test_a_filter_passes_the_rows_of_its_keys_to_any_learner() -> None:
     bad[np.flatnonzero(chosen)[5]] = None
     with pytest.raises(MillstreamError, match=f"row {np.flatnonzero(chosen)[5]}: "):
         many.learn_many(frame, bad)
+
+
+def test_a_filtered_model_is_a_model() -> None:
+    by = sampling.ByKey(0.6, "user")
+    for learner in (linear_model.LogisticRegression(), linear_model.LinearRegression(), anomaly.GaussianScorer()):
+        model = by | learner
+        for user in range(60):
+            model.learn_one({"user": user, "x": user / 60}, user > 30)
+        again = pickle.loads(pickle.dumps(model))
+        x = {"user": 3, "x": 0.5}
+        verb = "score_one" if model.role == "anomaly_detector" else "predict_one"
+        assert getattr(again, verb)(x) == getattr(model, verb)(x) == getattr(model.model, verb)(x)
+        copied = model.copy()
+        copied.learn_one({"user": 0, "x": 9.0}, True)
+        assert 0 < model.learned < 60
+        with pytest.raises(InvalidType, match="use pickle"):
+            model.to_bytes()
+        with pytest.raises(InvalidType, match="use pickle"):
+            model.describe()
+    with pytest.raises(InvalidValue, match="sampling.ByKey: a row must have the feature 'user'"):
+        model.learn_one({"x": 1.0})
+    with pytest.raises(InvalidType, match="model must be a transformer, a classifier"):
+        by | 5
 
 
 def test_a_filter_stands_in_front_of_a_whole_pipeline() -> None:

@@ -10,13 +10,14 @@ use millstream_core::sampling::record::{Key, Record, Stored, Value};
 use millstream_core::schema::Name;
 use millstream_core::Fault;
 use numpy::PyArray1;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use crate::borrowed_rows::{read_integers, read_numbers};
 use crate::dicts::read_name;
-use crate::errors::{raise, read_text, shown, OrRaise};
+use crate::errors::{by, raise, read_text, shown, OrRaise};
 use crate::part::{Component, ComponentMethods, Part};
 use crate::targets::Weight;
 
@@ -65,7 +66,7 @@ impl Sampler {
                 KeySource::Nothing => Key::Missing,
                 KeySource::Target => y.map_or(Ok(Key::Missing), |y| read_key(y)).or_raise(x.py())?,
                 KeySource::Feature(name) => {
-                    let found = find(&x, &name)?.ok_or_else(|| absent(held, &name, &x))?;
+                    let found = find(&x, &name)?.ok_or_else(|| by(x.py(), absent(&name, &x), held.title()))?;
                     return learn_row(held, Offer { w, t, key: read_key(&found).or_raise(x.py())? }, &x, y);
                 }
             };
@@ -146,6 +147,26 @@ impl Sampler {
         Ok(list)
     }
 
+    /// Whether it keeps every row with the key of this one; an error if that depends on other rows.
+    fn _keeps_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = slf.py();
+        let source = slf.ask(|held| Ok(held.sampler().key()))?;
+        let KeySource::Feature(name) = source else { return Err(slf.part().named(py, no_filter(py))) };
+        let read = || -> PyResult<_> {
+            let row = match x.cast_exact::<PyDict>() {
+                Ok(dict) => dict.clone(),
+                Err(_) => converted_row(x)?,
+            };
+            let key = find(&row, &name)?.map(|key| plain_value(&key)).transpose()?;
+            key.ok_or_else(|| absent(&name, &row))
+        };
+        let keeps = read().and_then(|key| {
+            let key = read_key(&key).or_raise(py)?;
+            slf.ask(|held| held.sampler().keeps(key).ok_or_else(|| no_filter(py)))
+        });
+        keeps.map_err(|error| slf.part().named(py, error))
+    }
+
     /// Whether it keeps every row of each key, as an array; an error if that depends on other rows.
     fn _keeps<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let py = slf.py();
@@ -162,7 +183,7 @@ impl Sampler {
                     kept.into_iter().collect()
                 }
             };
-            kept.ok_or_else(|| raise(py, &Fault::wrong_type("it does not choose by key alone")))
+            kept.ok_or_else(|| no_filter(py))
         });
         let kept = kept.map_err(|error| slf.part().named(py, error))?;
         Ok(PyArray1::from_vec(py, kept))
@@ -350,31 +371,74 @@ fn fetch_pending(held: &mut held::Sampler, fetch: &Bound<'_, PyAny>) -> PyResult
     Ok(())
 }
 
-/// Whether a value can be read without Python code.
+/// Whether a value can be read without Python code: a float, a string, a 64-bit integer, a bool or None.
 fn is_plain_value(value: &Bound<'_, PyAny>) -> bool {
-    if let Ok(text) = value.cast_exact::<PyString>() {
-        return text.to_str().is_ok();
+    // SAFETY: the object is alive and the GIL is held.
+    #[allow(unsafe_code)]
+    unsafe {
+        is_plain_object(value.as_ptr())
     }
-    if value.is_exact_instance_of::<PyInt>() {
-        return value.extract::<i64>().is_ok();
+}
+
+/// # Safety
+/// `object` is a live Python object and the GIL is held.
+#[inline]
+#[allow(unsafe_code)]
+unsafe fn is_plain_object(object: *mut ffi::PyObject) -> bool {
+    if ffi::PyFloat_CheckExact(object) != 0 || object == ffi::Py_None() || ffi::PyBool_Check(object) != 0 {
+        return true;
     }
-    value.is_exact_instance_of::<PyFloat>() || value.is_none() || value.is_exact_instance_of::<PyBool>()
+    if ffi::PyUnicode_CheckExact(object) != 0 {
+        // Python keeps the UTF-8 of a string, so that this is done once.
+        let is_valid = !ffi::PyUnicode_AsUTF8AndSize(object, std::ptr::null_mut()).is_null();
+        if !is_valid {
+            ffi::PyErr_Clear();
+        }
+        return is_valid;
+    }
+    if ffi::PyLong_CheckExact(object) != 0 {
+        let mut overflow = 0;
+        ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
+        return overflow == 0;
+    }
+    false
 }
 
 /// Whether the names and values of a dict can be read without Python code.
+///
+/// Through the C interface, with borrowed keys and values: every row is checked, also those that are not kept.
+#[allow(unsafe_code)]
 fn is_plain(dict: &Bound<'_, PyDict>) -> bool {
-    dict.iter().all(|(key, value)| {
-        let named = key.is_exact_instance_of::<PyString>() || key.is_exact_instance_of::<PyInt>();
-        named && is_plain_value(&key) && is_plain_value(&value)
-    })
+    let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: `dict` is a dict and the GIL is held; no Python code runs in this loop, so that the dict does not change and
+    // keeps the borrowed keys and values alive.
+    unsafe {
+        while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
+            let named = ffi::PyUnicode_CheckExact(key) != 0 || ffi::PyLong_CheckExact(key) != 0;
+            if !(named && is_plain_object(key) && is_plain_object(value)) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// A row of plain values; others are converted or refused in Python.
 fn plain_row<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     match x.cast_exact::<PyDict>() {
         Ok(dict) if is_plain(dict) => Ok(dict.clone()),
-        _ => Ok(x.py().import("millstream.sampling.rows")?.call_method1("plain_row", (x,))?.cast_into()?),
+        _ => converted_row(x),
     }
+}
+
+#[cold]
+fn converted_row<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    Ok(x.py().import("millstream.sampling.rows")?.call_method1("plain_row", (x,))?.cast_into()?)
+}
+
+#[cold]
+fn no_filter(py: Python<'_>) -> PyErr {
+    raise(py, &Fault::wrong_type("it does not choose by key alone"))
 }
 
 fn plain_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -472,7 +536,6 @@ fn find<'py>(x: &Bound<'py, PyDict>, name: &Name) -> PyResult<Option<Bound<'py, 
 }
 
 #[cold]
-fn absent(held: &held::Sampler, name: &Name, x: &Bound<'_, PyDict>) -> PyErr {
-    let title = held.title();
-    raise(x.py(), &Fault::value(format!("{title}: a row must have the feature {name}, got {}", shown(x.as_any()))))
+fn absent(name: &Name, x: &Bound<'_, PyDict>) -> PyErr {
+    raise(x.py(), &Fault::value(format!("a row must have the feature {name}, got {}", shown(x.as_any()))))
 }

@@ -59,7 +59,7 @@ def _sources() -> list[dict[str, Any]]:
 COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
-    "Roles are classifier, regressor, anomaly_detector, forecaster, transformer, metric, statistic,\n"
+    "Roles are classifier, regressor, anomaly_detector, forecaster, sampler, transformer, metric, statistic,\n"
     "drift_detector, feature_drift_detector, optimizer, loss, schedule, kernel; source lists data sets,\n"
     "generators and readers.\n"
     "The name of a module, such as tree, lists its components.",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream._echo import quoted
 from millstream._part import forwarded
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.errors import MillstreamError
 from millstream.sampling.base import Sampler
-from millstream.sampling.rows import Batch, key_column, plain_value
+from millstream.sampling.rows import Batch, key_column
 
 __all__ = ["ByKey"]
 
@@ -73,15 +72,7 @@ class ByKey(Sampler):
 
     def keeps_one(self, x: Mapping[Any, Any]) -> bool:
         """Whether the key of a row is in the sample of this fraction."""
-        key = self.parameters["key"]
-        if not isinstance(x, Mapping):
-            raise InvalidType(f"{self.name}: an example must be a dict of features, got {type(x).__name__}")
-        if key not in x:
-            raise InvalidValue(f"{self.name}: a row must have the feature {quoted(key)}, got {quoted(dict(x))}")
-        try:
-            return bool(self._keeps([plain_value(x[key])])[0])
-        except MillstreamError as error:
-            raise error.by(self.name) from None
+        return self._keeps_one(x)
 
     def keeps_many(self, X: Any) -> Any:
         """`keeps_one` for many rows, as an array."""

@@ -61,6 +61,11 @@ class Sampled(Wrapper):
         """The given parameters."""
         return {"sampler": self.sampler, "model": self.model}
 
+    def describe(self) -> dict[str, Any]:
+        raise InvalidType(
+            f"{self.name}: a sampled model has no description; its sampler and its model have one, or use pickle"
+        )
+
     def clone(self, **changes: Any) -> Any:
         """A model that has learned nothing, with the same parameters except for `changes`."""
         given = {"sampler": self.sampler.clone(), "model": unlearned_copy(self.model), **changes}

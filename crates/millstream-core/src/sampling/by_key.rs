@@ -260,7 +260,7 @@ mod tests {
         let rows = |numbers: std::ops::Range<i64>| numbers.map(|n| (n % 50, 1.0, None));
         learn(&mut whole, rows(0..200));
         let kept = drawn(&whole);
-        assert!(kept.len() <= 20 && kept.len() % 4 == 0, "{kept:?}");
+        assert!(kept.len() <= 20 && kept.len().is_multiple_of(4), "{kept:?}");
         assert!(kept.chunks(4).all(|key| key.iter().all(|x| *x == key[0])), "{kept:?}");
         // In any order and any parts.
         for cut in [0, 1, 70, 199, 200] {
