@@ -153,6 +153,20 @@ def learners_table(results: Sequence[Result]) -> str:
     return table(["learner", "examples/s", "quality", "model", "River", "River quality", "speed-up"], rows)
 
 
+def samplers_table(results: Sequence[Result]) -> str:
+    """A row for each sampler."""
+    rows = []
+    for result in results:
+        many, one, *_ = result.comparison.sides
+        peers = [
+            rate(result.rate(peer)) if peer in result.rates else "–" for peer in ("DataSketches", "plain Python")
+        ]
+        memory = size(result.outcomes[many.name].memory)
+        rates = [rate(result.rate(many.name)), rate(result.rate(one.name))]
+        rows.append([f"`{result.comparison.title}`", *rates, memory, *peers])
+    return table(["sampler", "learn_many", "learn_one", "memory", "DataSketches", "plain Python"], rows)
+
+
 def generators_table(results: Sequence[Result]) -> str:
     """A row for each generator."""
     rows = []
@@ -320,6 +334,7 @@ def parts_page(
     learners: Sequence[Result],
     generators: Sequence[Result],
     detectors: Sequence[Result],
+    samplers: Sequence[Result] = (),
 ) -> str:
     """PARTS.md: every component on its own."""
     parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
@@ -331,6 +346,14 @@ def parts_page(
             "over the rows that both learned. Forecasters: `learn_many` of a series, and the error of the next 12 "
             "values.",
             learners_table(learners),
+        ]
+    if samplers:
+        parts += [
+            "## Every sampler",
+            "Rows per second into a sample of 1,000: `learn_many` of a matrix of 2 columns, and `learn_one` of "
+            "dicts; DataSketches (VarOpt) and Algorithm R in plain Python receive one number per call. Lognormal "
+            "weights for `WeightedReservoir`.",
+            samplers_table(samplers),
         ]
     if generators:
         parts += [

@@ -16,6 +16,7 @@ from benchmarks import (
     report,
     resources,
     row_detectors,
+    samplers,
     workloads,
 )
 from benchmarks.measure import Comparison, Result, measure
@@ -54,6 +55,7 @@ def main() -> None:
     more = (
         "learners",
         "forecasters",
+        "samplers",
         "generators",
         "detectors",
         "row-detectors",
@@ -119,8 +121,9 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
     parts = measured(learners, "learners") + measured(forecasters, "forecasters")
     parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
-    if parts or drawn or watched:
-        page = report.parts_page(where, turns, parts, drawn, watched)
+    sampled = measured(samplers, "samplers")
+    if parts or drawn or watched or sampled:
+        page = report.parts_page(where, turns, parts, drawn, watched, sampled)
         print(page)
         if write:
             PARTS.write_text(page)

@@ -19,6 +19,7 @@ from benchmarks import (
     ours,
     peers,
     risk,
+    samplers,
     streams,
     trees,
 )
@@ -247,6 +248,8 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
+    "reservoir-one": lambda size: samplers.reservoir(size, together=False),
+    "reservoir-many": lambda size: samplers.reservoir(size, together=True),
     "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),
     "forest-100": lambda size: forests.adaptive_random_forest(size, 100, {"MOA, 2 threads": 8}),
     "forest-threads": forests.threads,

@@ -1,4 +1,4 @@
-"""The metrics, statistics, drift detectors and forecasters under the laws, and what they are told."""
+"""The metrics, statistics, drift detectors, forecasters and samplers under the laws, and what they are told."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ import millstream
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
+    "sampling.ByKey": {"fraction": 0.5, "key": "user", "max_rows": 30},
+    "sampling.DecayedReservoir": {"size": 9, "half_life": 12.0},
+    "sampling.Reservoir": {"size": 9},
+    "sampling.Stratified": {"size": 9, "key": "colour"},
+    "sampling.WeightedReservoir": {"size": 9},
+    "sampling.WindowSample": {"size": 9, "window_size": 40},
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
     "time_series.HoltWinters": {
         "smoothing_level": 0.4,
@@ -23,7 +29,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "time_series.SeasonalNaive": {"period": 7},
 }
 
-ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector", "forecaster")
+ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector", "forecaster", "sampler")
 
 #: Windows that are full within the laws' short streams.
 WINDOWS = {"reference_size": 30, "window_size": 12, "check_interval": 4}
@@ -56,6 +62,8 @@ class Measured:
         if self.role == "forecaster":
             return (20.0 + 0.1 * row + 5.0 * (row % 7) + float(random.random()),)
         x, y = float(random.normal()), float(random.normal())
+        if self.role == "sampler":
+            return ({"user": row % 23, "x": x, "colour": "red" if y < 0.5 else "blue", "gap": None},)
         if self.role == "feature_drift_detector":
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
@@ -79,7 +87,7 @@ class Measured:
         return _base(self).partition(".")[2] in ("LogLoss", "Brier", "ROCAUC", "PRAUC")
 
     def tell(self, measure: Any, *news: Any, **weight: float) -> None:
-        (measure.learn_one if self.role == "forecaster" else measure.update)(*news, **weight)
+        (measure.learn_one if self.role in ("forecaster", "sampler") else measure.update)(*news, **weight)
 
     def told(self, measure: Any, rows: range) -> Any:
         for row in rows:
@@ -94,6 +102,8 @@ class Measured:
             return (*found, str(measure.drifting_features), str(measure.report()))
         if self.role == "forecaster":
             return tuple(measure.forecast(9).tolist())
+        if self.role == "sampler":
+            return repr(measure.sample())
         value = measure.get()
         return value if isinstance(value, (int, float)) else repr(value)
 
@@ -120,6 +130,7 @@ def _all() -> list[Measured]:
         {"smoothing_level": 0.4, "smoothing_trend": 0.1},
         {"smoothing_level": 0.4, "smoothing_seasonal": 0.3, "period": 7, "multiplicative": True},
     )
+    plain.append(Measured("sampler", "sampling.Stratified", {"size": 2, "key": "user"}))
     return plain + [Measured("forecaster", "time_series.HoltWinters", parameters) for parameters in smoothings]
 
 

@@ -602,6 +602,55 @@ def test_generate_to_standard_output(capsys):
     assert run(capsys, "generate", "SEA(seed=1)", "-n", 5, "--to", "vw")[1].count("|") == 5
 
 
+def test_generate_samples_a_file(capsys, tmp_path):
+    from millstream import sampling
+
+    rows = [(f"u{row * 7 % 90}", row % 11) for row in range(1000)]
+    (tmp_path / "big.csv").write_text("user,query\n" + "".join(f"{user},{query}\n" for user, query in rows))
+    small = tmp_path / "small.csv"
+    code, _, err = run(capsys, "generate", tmp_path / "big.csv", "--sample-by", "user", "0.3", "--out", small)
+    assert code == OK, err
+    written = [line.replace('"', "").split(",") for line in small.read_text().splitlines()]
+    by = sampling.ByKey(0.3, "user")
+    kept = [[user, str(query)] for user, query in rows if by.keeps_one({"user": user})]
+    assert written == [["user", "query"], *kept]
+    assert f"{len(kept):,} rows" in err
+    # A column of integers has the same keys in any format.
+    column = tmp_path / "column.parquet"
+    run(capsys, "generate", tmp_path / "big.csv", "--out", column)
+    for source in (tmp_path / "big.csv", column):
+        out = run(capsys, "generate", source, "--sample-by", "query", "0.5", "--sample-seed", "3")[1]
+        by = sampling.ByKey(0.5, "query", seed=3)
+        wanted = {str(query) for query in range(11) if by.keeps_one({"query": query})}
+        assert {line.rpartition(",")[2] for line in out.splitlines()[1:]} == wanted
+    # A uniform sample, in the order of the rows.
+    out = run(capsys, "generate", tmp_path / "big.csv", "--sample", 20, "--sample-seed", 1)[1]
+    order = [line.replace('"', "") for line in out.splitlines()[1:]]
+    all_rows = [f"{user},{query}" for user, query in rows]
+    found = iter(all_rows)
+    assert len(order) == 20
+    assert all(line in found for line in order)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sample-by", "usr", "0.1"), "each row needs a column 'usr', did you mean 'user'?"),
+        (("--sample-by", "user", "x"), "FRACTION must be a number, got 'x'"),
+        (("--sample-by", "user", "0"), "FRACTION must be in (0, 1], got '0'"),
+        (("--sample-by", "user"), "expected 2 arguments"),
+        (("--sample", "0"), "--sample"),
+        (("--sample", "5", "--sample-by", "user", "0.1"), "pass --sample or --sample-by, not both"),
+        (("--sample-by", "user", "0.0000001"), "no row is in the sample"),
+    ],
+)
+def test_a_bad_sample_is_refused(capsys, tmp_path, options, words):
+    (tmp_path / "big.csv").write_text("user\nann\nbob\n")
+    code, _, err = run(capsys, "generate", tmp_path / "big.csv", *options)
+    assert code != OK
+    assert words in err
+
+
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
     code = f"{sys.executable} -m millstream generate 'SEA(seed=1)' -n 1000000 | head -1; echo ${{PIPESTATUS[0]}}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import forecasters, generators, learners
+from benchmarks import forecasters, generators, learners, samplers
 
 TOP = Path(__file__).parent.parent
 
@@ -109,6 +109,15 @@ def test_every_forecaster_has_a_benchmark_row(name):
     assert millstream.build(forecasters.describe(name)).role == "forecaster"
     errors = [side.prepare()().quality for side in comparison.sides]
     assert errors == pytest.approx([errors[0]] * len(errors), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", samplers.names())
+def test_every_sampler_has_a_benchmark_row(name):
+    (comparison,) = samplers.comparisons(0.001, [name])
+    assert millstream.build(samplers.describe(name)).role == "sampler"
+    # Both ways of learning leave the same sample.
+    many, one = (side.prepare()() for side in comparison.sides[:2])
+    assert many.memory == pytest.approx(one.memory, rel=0.5)
 
 
 @pytest.mark.parametrize("name", generators.names())

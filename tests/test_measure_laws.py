@@ -1,4 +1,4 @@
-"""Laws of metrics, statistics, drift detectors and forecasters, which come from the registry as learners do."""
+"""Laws of metrics, statistics, drift detectors, forecasters and samplers, which come from the registry."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_poison_leaves_it_as_it_was(measured: Measured) -> None:
             assert isinstance(failure.value, MillstreamError), (bad, failure.value)
             assert "\n" not in str(failure.value)
             assert measure.to_bytes() == before, bad
-    if measured.role in ("metric", "statistic"):
+    if measured.role in ("metric", "statistic", "sampler"):
         for w in (-1.0, math.nan, math.inf):
             with pytest.raises(ValueError):
                 measured.tell(measure, *good, w=w)
@@ -109,6 +109,8 @@ def test_poison_leaves_it_as_it_was(measured: Measured) -> None:
 def test_enormous_numbers_never_make_the_state_overflow(measured: Measured) -> None:
     if measured.role == "metric" and not measured.takes_numbers():
         pytest.skip("takes labels")
+    if measured.role == "sampler":
+        pytest.skip("takes rows, and enormous weights in test_sampling.py")
     measure = measured.told(measured.build(), range(5))
     for row in range(30):
         before = measure.to_bytes()

@@ -21,6 +21,7 @@ __all__ = [
     "FORECASTER",
     "LEARNERS",
     "REGRESSOR",
+    "SAMPLER",
     "STEPS",
     "TRANSFORMER",
     "Answer",
@@ -52,6 +53,7 @@ class Answer(Enum):
     CLUSTER = "cluster"
     FEATURES = "features"
     FORECAST = "forecast"
+    ROWS = "rows"
 
 
 def no_target(number: float) -> None:
@@ -188,8 +190,15 @@ FORECASTER = Role(
     law_target=lambda number: number,
 )
 
-#: All roles, those with a rarer verb first.
-ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR)
+SAMPLER = Role(
+    "sampler",
+    truth=Truth.NONE,
+    answer=Answer.ROWS,
+    verbs=("learn_one", "sample"),
+)
+
+#: All roles, those with a rarer verb first; a model of another role may have a method `sample`.
+ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR, SAMPLER)
 #: Roles of pipeline steps.
 STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR, CLUSTERER)
 #: Roles that learn a target from features: members of ensembles, one-vs-rest and retraining.

@@ -11,6 +11,7 @@ use crate::losses::Loss;
 use crate::metric::Metric;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
+use crate::sampler::Sampler;
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Clusters, Numbers};
 use crate::transformer::Transformer;
@@ -26,6 +27,8 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
+    /// Keeps a random sample of the rows of a stream.
+    Sampler,
     Metric,
     Statistic,
     DriftDetector,
@@ -49,6 +52,7 @@ impl Role {
         Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
+        Role::Sampler,
         Role::Metric,
         Role::Statistic,
         Role::DriftDetector,
@@ -78,6 +82,7 @@ impl Role {
             Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
+            Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::DriftDetector => "drift_detector",
@@ -100,6 +105,7 @@ pub enum Built {
     Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     DriftDetector(Box<dyn DriftDetector>),
@@ -123,6 +129,7 @@ impl Built {
             Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::DriftDetector(_)

@@ -11,6 +11,7 @@
 //! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
+//! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | streams with a known truth | `synth`; randomness from a seed: `numeric::random`, `numeric::elementary` |
 
 pub mod anomaly;
@@ -48,6 +49,8 @@ pub mod part;
 pub mod preprocessing;
 pub mod registry;
 pub mod row;
+pub mod sampler;
+pub mod sampling;
 pub mod schema;
 pub mod statistic;
 pub mod stats;

@@ -70,6 +70,8 @@ pub enum Kind {
     Boolean,
     Choice(&'static [&'static str]),
     Text,
+    /// A feature name: a string or an integer.
+    Name,
     /// A list of feature names: strings or integers.
     Names,
     /// A list of integers within bounds.
@@ -161,6 +163,7 @@ impl Kind {
             Kind::Boolean => "true or false".into(),
             Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
             Kind::Text => "a string".into(),
+            Kind::Name => "a feature name (str or int)".into(),
             Kind::Names => "a list of feature names".into(),
             Kind::Integers { low, high } => {
                 format!("a list, each {}", Kind::Integer { low: *low, high: *high }.words())
@@ -206,6 +209,10 @@ impl Kind {
                 _ => Err(refuse()),
             },
             Kind::Text => given.as_str().map(Value::from).ok_or_else(refuse),
+            Kind::Name => match given.is_string() || given.is_i64() {
+                true => Ok(given.clone()),
+                false => Err(refuse()),
+            },
             Kind::Names => {
                 let names = given.as_array().ok_or_else(refuse)?;
                 let good = names.iter().all(|name| name.is_string() || name.is_i64());
@@ -410,6 +417,11 @@ impl<'a> Arguments<'a> {
     /// The learner of a task that a parameter describes.
     pub fn learner<T: Task>(&self, name: &str) -> Result<Box<dyn Learner<T>>> {
         T::unbuild(self.part(name)?).ok_or_else(|| self.absent(name))
+    }
+
+    /// A feature name, if one is given.
+    pub fn name(&self, name: &str) -> Result<Option<crate::schema::Name>> {
+        serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
     }
 
     pub fn names(&self, name: &str) -> Result<Vec<crate::schema::Name>> {

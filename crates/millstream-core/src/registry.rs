@@ -10,7 +10,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
     anomaly, baseline, basis, cluster, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics,
-    multiclass, naive_bayes, neural_network, optim, preprocessing, stats, synth, time_series, tree,
+    multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -179,6 +179,12 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &preprocessing::min_max_scaler::DECLARATION,
     &preprocessing::one_hot_encoder::DECLARATION,
     &preprocessing::standard_scaler::DECLARATION,
+    &sampling::by_key::DECLARATION,
+    &sampling::decayed_reservoir::DECLARATION,
+    &sampling::reservoir::DECLARATION,
+    &sampling::stratified::DECLARATION,
+    &sampling::weighted_reservoir::DECLARATION,
+    &sampling::window_sample::DECLARATION,
     &stats::COUNT,
     &stats::COV,
     &stats::EW_MEAN,

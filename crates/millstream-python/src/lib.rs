@@ -20,6 +20,7 @@ mod outcomes;
 mod part;
 mod peak;
 mod prequential;
+mod samples;
 mod saved;
 mod series;
 mod targets;
@@ -53,6 +54,8 @@ mod _core {
     use crate::peak::rank_one_rate;
     #[pymodule_export]
     use crate::prequential::Prequential;
+    #[pymodule_export]
+    use crate::samples::Sampler;
     #[pymodule_export]
     use crate::saved::{seal, SavedFile};
     #[pymodule_export]

@@ -108,6 +108,8 @@ def _zsh_specs(option: Option) -> list[str]:
         return [_zsh_quoted(f"{'::' if option.optional else ':'}{value}:{action}")]
     star = "*" if option.many else ""
     end = "" if option.is_flag else f":{value}:{action}"
+    if option.values:
+        end = "".join(f":{each}:" for each in option.values)
     return [_zsh_quoted(f"{star}{name}[{about}]{end}") for name in option.names]
 
 

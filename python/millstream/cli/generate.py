@@ -1,4 +1,4 @@
-"""`millstream generate`: write the rows of a source to a file; also converts formats."""
+"""`millstream generate`: write the rows of a source to a file; also converts formats and samples."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from millstream._echo import quoted
 from millstream.cli import show
 from millstream.cli.errors import UsageError
-from millstream.cli.options import OK, QUIET, Command, Option, count
+from millstream.cli.options import OK, QUIET, Command, Option, count, grouped, positive
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place, standard_output
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from millstream.sampling import Sampler
     from millstream.stream import Chunk
 
 __all__ = ["COMMAND"]
@@ -40,6 +41,9 @@ def main(given: Namespace) -> int:
         rows = _ROWS
     if rows is not None:
         stream = stream.take(rows)
+    sampler = _sampler(given)
+    if sampler:
+        stream = stream.sample(sampler)
     target = stream.target or "target"
     ending = Path(given.out).suffix.lower()
     begun = time.perf_counter()
@@ -55,6 +59,8 @@ def main(given: Namespace) -> int:
             for chunk in stream.chunks():
                 writer.write_table(_table(chunk, target))
             made = writer.rows
+    if not made and sampler:
+        raise InvalidValue(f"{given.source}: no row is in the sample")
     if not made:
         raise InvalidValue(f"{given.source}: there are no rows")
     seconds = time.perf_counter() - begun
@@ -64,6 +70,28 @@ def main(given: Namespace) -> int:
         given.quiet or given.out == "-",
     )
     return OK
+
+
+def _sampler(given: Namespace) -> Sampler | None:
+    """The sampler of --sample or --sample-by."""
+    if given.sample is None and given.sample_by is None:
+        return None
+    if given.sample is not None and given.sample_by is not None:
+        raise UsageError("pass --sample or --sample-by, not both")
+    from millstream import sampling
+
+    if given.sample is not None:
+        return sampling.Reservoir(given.sample, seed=given.sample_seed)
+    key, fraction = given.sample_by
+    try:
+        number = float(fraction)
+    except ValueError:
+        raise UsageError(
+            f"--sample-by COLUMN FRACTION: FRACTION must be a number, got {quoted(fraction)}"
+        ) from None
+    if not 0.0 < number <= 1.0:
+        raise UsageError(f"--sample-by COLUMN FRACTION: FRACTION must be in (0, 1], got {quoted(fraction)}")
+    return sampling.ByKey(number, key, seed=given.sample_seed)
 
 
 def _as_lines(chunks: Iterator[Chunk], ending: str, out: str, target: str) -> int:
@@ -108,11 +136,32 @@ def _table(chunk: Chunk, target: str) -> Any:
 
 COMMAND = Command(
     "generate",
-    "write the rows of a generator, a data set or a file in another format",
+    "write the rows of a generator, a data set or a file in another format, or a sample of them",
     "The suffix of --out determines the format. Generators are infinite: --rows limits them (default 10,000).",
     (
         *SOURCE_OPTIONS,
-        Option(("--rows", "-n"), "number of rows", value="ROWS", kind=count, group="output"),
+        *grouped(
+            "sample",
+            Option(
+                ("--sample-by",),
+                "write all rows of a fraction of the values of a column, the same values in every file",
+                values=("COLUMN", "FRACTION"),
+            ),
+            Option(
+                ("--sample",),
+                "write a uniform sample of this size, in the order of the rows",
+                value="ROWS",
+                kind=positive,
+            ),
+            Option(("--sample-seed",), "seed of the sample", value="NUMBER", kind=count, default=0),
+        ),
+        Option(
+            ("--rows", "-n"),
+            "number of rows; of the source, if it is sampled",
+            value="ROWS",
+            kind=count,
+            group="output",
+        ),
         Option(
             ("--out",),
             'output file; "-" is standard output, as CSV',
@@ -128,6 +177,7 @@ COMMAND = Command(
         ("a CSV file of a generator", 'generate "SEA(seed=1)" -n 10000 --out sea.csv'),
         ("a million rows as Parquet", 'generate "RandomRBF(n_features=10)" -n 1e6 --out rbf.parquet'),
         ("convert a file", "generate data.csv --target y --out data.vw"),
+        ("all rows of a tenth of the users", "generate big.csv --sample-by user 0.1 --out small.csv"),
     ),
     main,
 )

@@ -30,6 +30,8 @@ class Option:
     choices: tuple[str, ...] | None = None
     #: Whether it may be repeated.
     many: bool = False
+    #: Names of several values, instead of `value`.
+    values: tuple[str, ...] = ()
     #: Whether an argument may be omitted.
     optional: bool = False
     #: Its heading in the help.
@@ -45,7 +47,7 @@ class Option:
     @property
     def is_flag(self) -> bool:
         """Whether it is a flag."""
-        return not self.is_argument and self.value is None
+        return not self.is_argument and self.value is None and not self.values
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Add it to a parser."""
@@ -63,6 +65,9 @@ class Option:
             return
         if self.many:
             settings["action"] = "append"
+        if self.values:
+            parser.add_argument(*self.names, **settings, metavar=self.values, nargs=len(self.values))
+            return
         settings["metavar"] = "|".join(self.choices) if self.choices else self.value
         parser.add_argument(*self.names, **settings)
 

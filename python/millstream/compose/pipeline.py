@@ -14,7 +14,7 @@ from millstream.base import AnomalyFilter, Features, Model, Wrapper
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.compose.rollback import Rollback, learns, undo_native
 from millstream.errors import InvalidType
-from millstream.roles import STEPS, TRANSFORMER, role_of
+from millstream.roles import SAMPLER, STEPS, TRANSFORMER, role_of
 
 if TYPE_CHECKING:
     from millstream.compose.union import Union
@@ -182,6 +182,9 @@ class _PythonPipeline(Wrapper, Pipeline):
     def __init__(self, *steps: Any, names: Any = None) -> None:
         members, own = gather(_WHO, "steps", steps, names)
         flat, self._names = _flatten(members, own, live=True)
+        for step in flat:
+            if role_of(step) is SAMPLER:
+                raise InvalidType(f"{_WHO}: a sampler stands at the front, as sampler | model, got {step!r}")
         for step in flat[:-1]:
             if role_of(step) is not TRANSFORMER and not _is_filter(step):
                 raise InvalidType(f"{_WHO}: only the last step may be a learner, {step!r} is not the last")

@@ -55,8 +55,8 @@ class Chunk:
     def take(self, indices: Any) -> Chunk:
         """The examples at `indices` (integers), in that order; or those where `indices` is true (bools)."""
         indices = self._row_indices(indices)
-        beside = {name: _take(column, indices) for name, column in self.beside.items()}
-        return replace(self, X=_take(self.X, indices), **beside)
+        beside = {name: take(column, indices) for name, column in self.beside.items()}
+        return replace(self, X=take(self.X, indices), **beside)
 
     def _row_indices(self, indices: Any) -> Any:
         found = np.asarray(indices.to_pylist() if hasattr(indices, "to_pylist") else indices)
@@ -101,7 +101,8 @@ def _cut(column: Any, start: int, stop: int) -> Any:
     return column.slice(start, stop - start) if _frames._library(column) == "pyarrow" else column[start:stop]
 
 
-def _take(column: Any, indices: Any) -> Any:
+def take(column: Any, indices: Any) -> Any:
+    """The rows of a matrix, a frame or a column at `indices`."""
     if isinstance(column, list):
         return [column[index] for index in indices.tolist()]
     if isinstance(column, Sparse):

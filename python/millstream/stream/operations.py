@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from millstream.sampling import Sampler
     from millstream.stream.base import Stream
     from millstream.stream.chunk import Chunk
     from millstream.stream.split import Split
@@ -103,6 +104,24 @@ class Operations:
         from millstream.stream.mapped import FilterChunks
 
         return FilterChunks(self._stream, predicate)
+
+    def sample(self, sampler: Sampler) -> Stream:
+        """A sample of the examples, in their order; `sampler` is one of `millstream.sampling` and does not change.
+
+        With `sampling.ByKey` the examples of some keys pass as they are read, also in an endless stream. Other
+        samplers read the stream to its end first and hold no more than their sample. Weights and times are those
+        of the stream.
+
+        Examples
+        --------
+        >>> from millstream import sampling, synth
+        >>> rows = synth.SEA(seed=1).take(100_000).sample(sampling.Stratified(size=100, seed=1))
+        >>> len(list(rows)), sum(y for x, y in rows)
+        (100, 50)
+        """
+        from millstream.stream.sampled import Sample
+
+        return Sample(self._stream, sampler)
 
     def batch(self, n: int) -> Stream:
         """The same examples in chunks of exactly `n`; the last may be shorter."""

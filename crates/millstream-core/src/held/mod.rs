@@ -45,6 +45,7 @@ macro_rules! with_held_kinds {
             Model of $crate::held::Root,
             Metric of $crate::held::LabelledMetric,
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
+            Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
             DriftDetector of Box<dyn $crate::detector::DriftDetector>,
             FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>

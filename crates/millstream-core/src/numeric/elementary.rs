@@ -60,6 +60,25 @@ pub fn ln(x: f64) -> f64 {
     k * LN_2_HIGH + (2.0 * s * sum + k * LN_2_LOW)
 }
 
+/// ln(1 + x) for x > -1, also right for a tiny x: the rounding of 1 + x cancels between the two factors (Kahan).
+pub fn ln_1p(x: f64) -> f64 {
+    let sum = 1.0 + x;
+    if sum == 1.0 {
+        x
+    } else {
+        ln(sum) * (x / (sum - 1.0))
+    }
+}
+
+/// e^x - 1, also right for a tiny x.
+pub fn exp_m1(x: f64) -> f64 {
+    if x.abs() > 0.3 {
+        return exp(x) - 1.0;
+    }
+    // x + x²/2! + …, from the smallest term.
+    EXP.iter().skip(1).rev().fold(1.0, |sum, coefficient| 1.0 + sum * x * coefficient) * x
+}
+
 /// The sine, for arguments up to some thousands.
 pub fn sin(x: f64) -> f64 {
     let k = (x / PI).round();
@@ -115,6 +134,12 @@ mod tests {
             assert!((tanh(x) - x.tanh()).abs() < 4e-16, "tanh({x})");
             let y = x.exp();
             assert!((ln(y) - y.ln()).abs() <= 4.0 * f64::EPSILON * y.ln().abs().max(1.0), "ln({y})");
+        }
+        for power in 1..=40 {
+            for x in [10f64.powi(-power / 2), -0.9 * 10f64.powi(-power / 2)] {
+                assert!((ln_1p(x) - x.ln_1p()).abs() <= 4.0 * f64::EPSILON * x.abs().max(x.ln_1p().abs()), "{x}");
+                assert!((exp_m1(x) - x.exp_m1()).abs() <= 4.0 * f64::EPSILON * x.abs().max(x.exp_m1()), "{x}");
+            }
         }
         assert_eq!((exp(0.0), ln(1.0), sin(0.0)), (1.0, 0.0, 0.0));
         assert_eq!((exp(-1e9), exp(1e9)), (0.0, f64::INFINITY));

@@ -8,6 +8,7 @@
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
 //! | quantiles of the normal and of Student's t distribution | `quantiles` |
 //! | randomness from a seed | `random` |
+//! | a seeded 64-bit hash of bytes | `xxh64` |
 
 mod dot;
 pub mod elementary;
@@ -15,5 +16,6 @@ pub mod error_function;
 pub mod incomplete_gamma;
 pub mod quantiles;
 pub mod random;
+pub mod xxh64;
 
 pub use dot::dot;

@@ -45,6 +45,12 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// Uniform in (0, 1), never 0 or 1, with 52 bits: its logarithm is finite and not 0.
+    #[inline]
+    pub fn open_unit(&mut self) -> f64 {
+        ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+    }
+
     /// Uniform in [low, high).
     #[inline]
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
@@ -71,6 +77,17 @@ impl Random {
             let low = product & 0xffff_ffff;
             if low >= n || low >= (1u64 << 32) % n.max(1) {
                 return (product >> 32) as u32;
+            }
+        }
+    }
+
+    /// `below` for larger numbers.
+    pub fn below_64(&mut self, n: u64) -> u64 {
+        loop {
+            let product = u128::from(self.bits()) * u128::from(n);
+            let low = product as u64;
+            if low >= n || low >= n.wrapping_neg() % n.max(1) {
+                return (product >> 64) as u64;
             }
         }
     }
