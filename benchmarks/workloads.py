@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks import (
     adaptive_trees,
+    decompositions,
     detectors,
     files,
     forests,
@@ -242,6 +243,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "bayesian": least_squares.bayesian,
     "kernel-sgd": kernels.recursion,
     "fourier": kernels.fourier,
+    **decompositions.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),

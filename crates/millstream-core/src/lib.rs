@@ -19,6 +19,7 @@ pub mod basis;
 pub mod batch;
 pub mod compose;
 pub mod declaration;
+pub mod decomposition;
 pub mod detector;
 pub mod draft;
 pub mod drift;

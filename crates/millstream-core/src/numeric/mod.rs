@@ -3,12 +3,14 @@
 //! | topic | module |
 //! |---|---|
 //! | the scalar product of dense vectors | `dot` |
+//! | the digamma function | `digamma` |
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
 //! | quantiles of the normal and of Student's t distribution | `quantiles` |
 //! | randomness from a seed | `random` |
 
+pub mod digamma;
 mod dot;
 pub mod elementary;
 pub mod error_function;
