@@ -29,9 +29,8 @@ def _documents(rows: int, words: int = 5_000, topics: int = 20) -> Any:
 
     random = np.random.default_rng(0)
     common = random.dirichlet(np.full(words, 0.02), size=topics)
-    columns = np.concatenate(
-        [random.choice(words, 50, replace=False, p=_flattened(common[random.integers(topics)])) for _ in range(rows)]
-    )
+    chances = [_flattened(common[random.integers(topics)]) for _ in range(rows)]
+    columns = np.concatenate([random.choice(words, 50, replace=False, p=chance) for chance in chances])
     counts = random.integers(1, 4, size=len(columns)).astype(float)
     return sparse.csr_matrix((counts, columns, np.arange(0, len(columns) + 1, 50)), shape=(rows, words))
 

@@ -1,9 +1,8 @@
 """Topics of a stream of headlines, in which a new subject with new words appears halfway.
 
-The lesson: a vocabulary that is fixed at the start cannot describe what comes later. The model that may add words finds
-the new subject within a few batches, and nothing has to be restarted. A second lesson is in the learning rate: it falls
-with the number of batches, so a model that has seen much changes its topics slowly.
-"""
+The lesson: a vocabulary that is fixed at the start cannot describe what comes later. The model that may add words
+finds the new subject within a few batches, and nothing has to be restarted. A second lesson is in the learning
+rate: it falls with the number of batches, so a model that has seen much changes its topics slowly."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ import numpy as np
 from millstream import decomposition
 
 SUBJECTS = {
-    "football": "goal match team coach season striker league defeat stadium referee".split(),
-    "kitchen": "oven flour butter recipe salt onion dinner sauce bread kitchen".split(),
-    "markets": "shares bank profit rates inflation investors bonds dollar exports debt".split(),
-    "comet": "comet telescope tail orbit astronomers sky ice sunrise observatory meteor".split(),
+    "football": ["goal", "match", "team", "coach", "season", "striker", "league", "defeat"],
+    "kitchen": ["oven", "flour", "butter", "recipe", "salt", "onion", "dinner", "sauce"],
+    "markets": ["shares", "bank", "profit", "rates", "inflation", "investors", "bonds", "dollar"],
+    "comet": ["comet", "telescope", "tail", "orbit", "astronomers", "sky", "ice", "meteor"],
 }
-COMMON = "new says after first more today people year".split()
+COMMON = ["new", "says", "after", "first", "more", "today", "people", "year"]
 
 
 def headlines(rows: int, seed: int = 3) -> Iterator[tuple[str, dict[str, float]]]:
@@ -60,7 +59,7 @@ def main() -> None:
         rows = [counts for name, counts in stream[-2000:] if name == subject]
         means = [np.mean([max(model.transform_one(x).values()) for x in rows]) for model in (growing, fixed)]
         print(f"{subject:>12}{means[0]:>22.2f}{means[1]:>26.2f}")
-    print("\nTo the model with a fixed vocabulary, a headline about the comet is two common words and six unknown ones.")
+    print("\nWith a fixed vocabulary, a headline about the comet is two common words and six unknown ones.")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Decompositions: transformers that describe rows by a few components.
 
 Rows are not scaled, so put a `StandardScaler` in front if features have different units. A nominal feature has one
-coordinate per value, 1 where the row has that value and otherwise 0. Features may appear at any time and become part
-of the components with the next update. Until the first update, `transform_one` returns zeros and `ready` is False.
-"""
+coordinate per value, 1 where the row has that value and otherwise 0. Features may appear at any time and become
+part of the components with the next update. Until the first update, `transform_one` returns zeros and `ready` is
+False."""
 
 from __future__ import annotations
 

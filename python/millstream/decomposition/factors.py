@@ -11,13 +11,13 @@ __all__ = ["NMF", "DictionaryLearning"]
 class DictionaryLearning(Decomposition):
     """Sparse codes of rows in a dictionary of atoms that is learned with them.
 
-    Choose it where each row combines a few of many patterns, as image patches and signals do: most outputs are 0, and
-    there may be more atoms than features. An output is the coefficient of an atom.
+    Choose it where each row combines a few of many patterns, as image patches and signals do: most outputs are 0,
+    and there may be more atoms than features. An output is the coefficient of an atom.
 
-    The results are those of scikit-learn's `MiniBatchDictionaryLearning` with `fit_algorithm="cd"` if each batch is one call
-    of `partial_fit`. A batch is a number of rows here, whatever the calls in which they arrive: rows that wait for their
-    batch are part of the state. `components` are the atoms, of length at most 1. Rows are not centred, so put a scaler in
-    front. Missing values count as 0.
+    The results are those of scikit-learn's `MiniBatchDictionaryLearning` with `fit_algorithm="cd"` if each batch
+    is one call of `partial_fit`. A batch is a number of rows here, whatever the calls in which they arrive: rows
+    that wait for their batch are part of the state. `components` are the atoms, of length at most 1. Rows are not
+    centred, so put a scaler in front. Missing values count as 0.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ class DictionaryLearning(Decomposition):
 class NMF(Decomposition):
     """Nonnegative matrix factorisation: rows as sums of nonnegative parts.
 
-    Choose it for counts, intensities and other quantities that add up: parts are never subtracted, so that they can often
-    be interpreted. An output is the amount of a part. A negative number is refused.
+    Choose it for counts, intensities and other quantities that add up: parts are never subtracted, so that they
+    can often be interpreted. An output is the amount of a part. A negative number is refused.
 
-    The results are those of scikit-learn's `MiniBatchNMF` with the squared error if each batch is one call of `partial_fit`. A
-    batch is a number of rows here, whatever the calls in which they arrive: rows that wait for their batch are part of
-    the state. `transform_many` treats each row alone, where scikit-learn stops iterating for all rows together.
-    Missing values count as 0.
+    The results are those of scikit-learn's `MiniBatchNMF` with the squared error if each batch is one call of
+    `partial_fit`. A batch is a number of rows here, whatever the calls in which they arrive: rows that wait for
+    their batch are part of the state. `transform_many` treats each row alone, where scikit-learn stops iterating
+    for all rows together. Missing values count as 0.
 
     Parameters
     ----------

@@ -11,15 +11,16 @@ __all__ = ["CCIPCA", "PCA", "IncrementalPCA"]
 class PCA(Centred):
     """Principal component analysis from the exact covariance of all rows so far.
 
-    Choose it for up to some hundred features: it is exact, faster than mini-batch methods, and `merge` is exact too.
-    Memory grows with the square of the number of features, of which it supports up to 4,096. For wide rows choose
-    `CCIPCA`, or `FrequentDirections` if you need an error bound.
+    Choose it for up to some hundred features: it is exact, faster than mini-batch methods, and `merge` is exact
+    too. Memory grows with the square of the number of features, of which it supports up to 4,096. For wide rows
+    choose `CCIPCA`, or `FrequentDirections` if you need an error bound.
 
     The covariance is updated with each row. The components, its eigenvectors, are computed first after
-    `n_components` + 1 rows, then when the number of rows has doubled, and in the long run every `refresh_interval` rows.
-    Their cost grows with the cube of the number of features: choose a larger interval for hundreds of features.
-    Between two computations the output for a row does not change. The largest entry of a new component is positive;
-    later the sign is that of the nearest previous component, so that the output does not change its sign.
+    `n_components` + 1 rows, then when the number of rows has doubled, and in the long run every `refresh_interval`
+    rows. Their cost grows with the cube of the number of features: choose a larger interval for hundreds of
+    features. Between two computations the output for a row does not change. The largest entry of a new component
+    is positive; later the sign is that of the nearest previous component, so that the output does not change its
+    sign.
 
     A missing number counts as the mean of its feature. If there are fewer features than components, the remaining
     outputs are 0.
@@ -66,10 +67,10 @@ class PCA(Centred):
 class CCIPCA(Centred):
     """Candid covariance-free incremental PCA: one vector per component, updated with each row.
 
-    Choose it for wide rows: time and memory grow with the number of features times `n_components`, and there are no
-    matrices. The components approximate those of `PCA`, the first ones best. With `amnesic` above 0, later rows count
-    more, so that the components forget a poor start and follow slow drift. Signs never flip: a component starts with its
-    largest entry positive and then turns continuously.
+    Choose it for wide rows: time and memory grow with the number of features times `n_components`, and there are
+    no matrices. The components approximate those of `PCA`, the first ones best. With `amnesic` above 0, later rows
+    count more, so that the components forget a poor start and follow slow drift. Signs never flip: a component
+    starts with its largest entry positive and then turns continuously.
 
     A missing number counts as the mean of its feature.
 
@@ -108,13 +109,14 @@ class CCIPCA(Centred):
 class IncrementalPCA(Centred):
     """Principal component analysis with a truncated decomposition, updated with a batch of rows at a time.
 
-    Choose it to obtain the results of scikit-learn's `IncrementalPCA`, or for wide rows where `CCIPCA` is not accurate
-    enough. For up to some hundred features `PCA` is faster and exact: here each update drops what the components do not
-    explain.
+    Choose it to obtain the results of scikit-learn's `IncrementalPCA`, or for wide rows where `CCIPCA` is not
+    accurate enough. For up to some hundred features `PCA` is faster and exact: here each update drops what the
+    components do not explain.
 
-    A batch is a number of rows, whatever the calls in which they arrive: rows that wait for their batch are part of the
-    state. In scikit-learn each call of `partial_fit` is a batch, and the first needs at least `n_components` rows. Here
-    it may be smaller; outputs without a component are 0. Signs are those of the nearest previous component.
+    A batch is a number of rows, whatever the calls in which they arrive: rows that wait for their batch are part
+    of the state. In scikit-learn each call of `partial_fit` is a batch, and the first needs at least
+    `n_components` rows. Here it may be smaller; outputs without a component are 0. Signs are those of the nearest
+    previous component.
 
     A missing number counts as the mean of its feature in the batch.
 

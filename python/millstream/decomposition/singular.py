@@ -22,12 +22,12 @@ class _Singular(Decomposition):
 class IncrementalSVD(_Singular):
     """Truncated singular value decomposition of all rows, updated with a batch of rows at a time.
 
-    Choose it where zero has a meaning and should stay zero, as with counts of words (latent semantic analysis), or with
-    `forgetting` below 1 to follow drift. Rows are not centred; for variances choose `PCA`. What the truncation drops is
-    lost, so the result is approximate unless the rows have at most `n_components` directions.
+    Choose it where zero has a meaning and should stay zero, as with counts of words (latent semantic analysis), or
+    with `forgetting` below 1 to follow drift. Rows are not centred; for variances choose `PCA`. What the
+    truncation drops is lost, so the result is approximate unless the rows have at most `n_components` directions.
 
-    A batch is a number of rows, whatever the calls in which they arrive: rows that wait for their batch are part of the
-    state. With batches of one row, each row updates the components. Missing values count as 0.
+    A batch is a number of rows, whatever the calls in which they arrive: rows that wait for their batch are part
+    of the state. With batches of one row, each row updates the components. Missing values count as 0.
 
     Parameters
     ----------
@@ -64,12 +64,14 @@ class IncrementalSVD(_Singular):
 class FrequentDirections(_Singular):
     """A sketch of all rows with an error bound after every row, and its principal directions.
 
-    Choose it for wide rows where you need a guarantee. The sketch B has at most twice `sketch_size` rows. For the matrix
-    A of all rows so far, every direction x of length 1 satisfies `0 <= |A x|² - |B x|² <= error_bound`, and
-    `error_bound` is at most `squared_norm / (sketch_size + 1)`, whatever the order of the rows. Rows are not centred.
+    Choose it for wide rows where you need a guarantee. The sketch B has at most twice `sketch_size` rows. For the
+    matrix A of all rows so far, every direction x of length 1 satisfies `0 <= |A x|² - |B x|² <= error_bound`, and
+    `error_bound` is at most `squared_norm / (sketch_size + 1)`, whatever the order of the rows. Rows are not
+    centred.
 
-    `merge` is exact in this sense: the result is a sketch of both parts, and the bounds add up. It is not the sketch of the
-    stream in one piece. The components are updated every `sketch_size` rows. Missing values count as 0.
+    `merge` is exact in this sense: the result is a sketch of both parts, and the bounds add up. It is not the
+    sketch of the stream in one piece. The components are updated every `sketch_size` rows. Missing values count as
+    0.
 
     Parameters
     ----------
@@ -89,11 +91,8 @@ class FrequentDirections(_Singular):
     >>> [{name: round(value, 4) for name, value in row.items()} for row in sketch.sketch]
     [{'a': 2.2361, 'b': 0.0}]
 
-    References
-    ----------
-    Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). Frequent directions: simple and deterministic
-    matrix sketching.
-    """
+    References ---------- Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). Frequent
+    directions: simple and deterministic matrix sketching."""
 
     name = "decomposition.FrequentDirections"
 

@@ -13,14 +13,15 @@ __all__ = ["LDA"]
 class LDA(Decomposition):
     """Latent Dirichlet allocation: topics of documents that are given as counts of words.
 
-    Choose it to explore a stream of texts: a topic is a distribution over words, and an output is the fraction of a
-    document that belongs to a topic. A document is a dict of counts, or a row of a matrix with a column for each word.
-    New words may appear at any time, up to `max_words`. For an endless vocabulary, hash words with
+    Choose it to explore a stream of texts: a topic is a distribution over words, and an output is the fraction of
+    a document that belongs to a topic. A document is a dict of counts, or a row of a matrix with a column for each
+    word. New words may appear at any time, up to `max_words`. For an endless vocabulary, hash words with
     `feature_extraction.HashingVectorizer(alternate_sign=False, norm=None)`. A negative number is refused.
 
-    The results are those of scikit-learn's `LatentDirichletAllocation.partial_fit` on a fixed vocabulary, from the same topics
-    and with a constant first guess for each document, where scikit-learn draws one. A batch is a number of documents,
-    whatever the calls in which they arrive: documents that wait for their batch are part of the state.
+    The results are those of scikit-learn's `LatentDirichletAllocation.partial_fit` on a fixed vocabulary, from the
+    same topics and with a constant first guess for each document, where scikit-learn draws one. A batch is a
+    number of documents, whatever the calls in which they arrive: documents that wait for their batch are part of
+    the state.
 
     Parameters
     ----------
@@ -29,7 +30,8 @@ class LDA(Decomposition):
     batch_size
         Number of documents per update.
     doc_topic_prior
-        Dirichlet prior of the topics of a document, small if documents have few topics; None for 1 / `n_components`.
+        Dirichlet prior of the topics of a document, small if documents have few topics; None for 1 /
+        `n_components`.
     topic_word_prior
         Dirichlet prior of the words of a topic, small if topics have few words; None for 1 / `n_components`.
     learning_decay
@@ -46,9 +48,9 @@ class LDA(Decomposition):
     Examples
     --------
     >>> from millstream import decomposition
-    >>> documents = [{"goal": 2, "match": 1}, {"flour": 1, "oven": 2}, {"goal": 1, "team": 2}, {"oven": 1, "salt": 1}]
+    >>> sport, kitchen = [{"goal": 2, "match": 1}, {"goal": 1, "team": 2}], [{"oven": 2, "flour": 1}, {"oven": 1}]
     >>> lda = decomposition.LDA(n_components=2, batch_size=4)
-    >>> lda.learn_many(documents * 50)
+    >>> lda.learn_many((sport + kitchen) * 50)
     0
     >>> sorted(lda.top_words(1))
     [['goal'], ['oven']]
@@ -79,7 +81,7 @@ class LDA(Decomposition):
     ) -> None: ...
 
     def top_words(self, n: int = 10) -> list[list[str]]:
-        """The most probable words of each topic, the first the most probable. A nominal value is `feature=value`."""
+        """The most probable words of each topic, in this order. A nominal value is `feature=value`."""
         return [sorted(words, key=words.__getitem__, reverse=True)[:n] for words in map(_flat, self.components)]
 
 

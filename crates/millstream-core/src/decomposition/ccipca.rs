@@ -1,15 +1,16 @@
-//! Candid covariance-free incremental principal component analysis: one vector per component, updated with each row.
+//! Candid covariance-free incremental principal component analysis: one vector per component, updated with each
+//! row.
 //!
-//! Weng, Zhang and Hwang (2003), "Candid covariance-free incremental principal component analysis", IEEE Transactions on
-//! Pattern Analysis and Machine Intelligence 25(8), equations 10 and 11. For row n, with u the row less the mean, and for each
-//! component i in turn:
+//! Weng, Zhang and Hwang (2003), "Candid covariance-free incremental principal component analysis", IEEE
+//! Transactions on Pattern Analysis and Machine Intelligence 25(8), equations 10 and 11. For row n, with u the row
+//! less the mean, and for each component i in turn:
 //! ```text
 //! vᵢ ← (1 − η) vᵢ + η u (uᵀ vᵢ / ‖vᵢ‖),   u ← u − (uᵀ vᵢ / ‖vᵢ‖) vᵢ / ‖vᵢ‖,   η = (1 + l) / n
 //! ```
-//! ‖vᵢ‖ is the estimate of the eigenvalue, and l the amnesic parameter, by which later rows count more. A vector starts as
-//! the first u that is left for it, with the sign that makes its largest entry positive; an update keeps its sign. Two
-//! departures: the vector starts as ‖u‖ u, whose length is a variance like that of the later ones, and the rate, which
-//! exceeds 1 for the first rows of the paper, is at most 1/2. With weights, η = (1 + l) w / W.
+//! ‖vᵢ‖ is the estimate of the eigenvalue, and l the amnesic parameter, by which later rows count more. A vector
+//! starts as the first u that is left for it, with the sign that makes its largest entry positive; an update keeps
+//! its sign. Two departures: the vector starts as ‖u‖ u, whose length is a variance like that of the later ones,
+//! and the rate, which exceeds 1 for the first rows of the paper, is at most 1/2. With weights, η = (1 + l) w / W.
 //!
 //! A row costs 4 d k multiplications and additions, and the state is d k numbers.
 
@@ -145,8 +146,8 @@ impl Default for Work {
     }
 }
 
-/// The update of all vectors by u, of which the rest is left; false if it overflows. Compiled for several instruction sets;
-/// every operation rounds as IEEE 754 says, so the results are the same with all of them.
+/// The update of all vectors by u, of which the rest is left; false if it overflows. Compiled for several
+/// instruction sets; every operation rounds as IEEE 754 says, so the results are the same with all of them.
 struct Turn<'a> {
     u: &'a mut [f64],
     vectors: &'a mut [f64],
@@ -182,7 +183,8 @@ impl WithSimd for Turn<'_> {
     }
 }
 
-/// v ← kept v + gained u, u ← u − part v; ‖v‖², and the product of u with the vector that follows, in the same pass.
+/// v ← kept v + gained u, u ← u − part v; ‖v‖², and the product of u with the vector that follows, in the same
+/// pass.
 #[inline(always)]
 fn turn(u: &mut [f64], v: &mut [f64], following: &[f64], [kept, gained, part]: [f64; 3]) -> (f64, f64) {
     let (mut squares, mut products) = ([0.0; 4], [0.0; 4]);
@@ -321,10 +323,10 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// Without amnesia. Row (0, 0): the mean is 0 and u is 0. Row (4, 2): the mean (2, 1), u = (2, 1), v = √5 (2, 1) with
-    /// the norm 5. Row (5, 4): the mean is (3, 2), u = (2, 2), uᵀv/‖v‖ = 6/√5, η = 1/3, v = (2/3) √5 (2, 1) + (1/3) (6/√5)
-    /// (2, 2) = (32, 22) / (3√5), and ‖v‖ = √1508 / √45. What is left of u is (2, 2) − (6/5) (2, 1) = (−2/5, 4/5), whose
-    /// length squared is 4/5: the second v.
+    /// Without amnesia. Row (0, 0): the mean is 0 and u is 0. Row (4, 2): the mean (2, 1), u = (2, 1), v = √5 (2,
+    /// 1) with the norm 5. Row (5, 4): the mean is (3, 2), u = (2, 2), uᵀv/‖v‖ = 6/√5, η = 1/3, v = (2/3) √5 (2,
+    /// 1) + (1/3) (6/√5) (2, 2) = (32, 22) / (3√5), and ‖v‖ = √1508 / √45. What is left of u is (2, 2) − (6/5) (2,
+    /// 1) = (−2/5, 4/5), whose length squared is 4/5: the second v.
     #[test]
     fn three_rows_by_hand() {
         let mut pca = transformer(Ccipca::NAME, json!({ "amnesic": 0.0 }));

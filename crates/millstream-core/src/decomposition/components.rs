@@ -1,8 +1,8 @@
 //! Vectors over the coordinates, one per component, and the rule of their signs.
 //!
-//! An eigenvector is determined up to its sign. Among new components, the entry of largest magnitude is positive. A
-//! component that replaces others has the sign with which it is nearest to one of them, so that the output of a row does not
-//! change its sign from one refresh to the next.
+//! An eigenvector is determined up to its sign. Among new components, the entry of largest magnitude is positive.
+//! A component that replaces others has the sign with which it is nearest to one of them, so that the output of a
+//! row does not change its sign from one refresh to the next.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! A decomposition as a transformer: coordinates, waiting rows, updates and undoing, the same for all methods.
 //!
-//! A row is stored until the method is due for an update, which depends on the number of rows alone. The update writes to
-//! a second value, which then changes places with the first: `undo` swaps back. Features get coordinates when a row is
-//! learned, a nominal feature one for each value, and become part of the decomposition with the next update.
+//! A row is stored until the method is due for an update, which depends on the number of rows alone. The update
+//! writes to a second value, which then changes places with the first: `undo` swaps back. Features get coordinates
+//! when a row is learned, a nominal feature one for each value, and become part of the decomposition with the next
+//! update.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -59,8 +60,8 @@ pub trait Method: Clone + Send + Sync + 'static {
     /// Whether an update is due when so many rows wait.
     fn is_due(&self, fitted: &Self::Fitted, waiting: usize) -> bool;
 
-    /// Write the decomposition after the waiting rows to `next`; false if it overflows. A coordinate that came after a
-    /// row counts in that row, and in all rows before, as what `absent` holds for it: NaN (missing) or 0.
+    /// Write the decomposition after the waiting rows to `next`; false if it overflows. A coordinate that came
+    /// after a row counts in that row, and in all rows before, as what `absent` holds for it: NaN (missing) or 0.
     fn update(
         &self,
         fitted: &Self::Fitted,
@@ -76,8 +77,8 @@ pub trait Method: Clone + Send + Sync + 'static {
     /// Number of coordinates that the decomposition covers.
     fn width(&self, fitted: &Self::Fitted) -> usize;
 
-    /// The components of a row of `width` coordinates, which may be overwritten. `out` holds zeros. Results that are not
-    /// finite are replaced.
+    /// The components of a row of `width` coordinates, which may be overwritten. `out` holds zeros. Results that
+    /// are not finite are replaced.
     fn transform(
         &self,
         fitted: &Self::Fitted,
@@ -220,7 +221,7 @@ impl<M: Method> Part for Decomposer<M> {
         require(M::NAME, width <= self.method.most_coordinates(), "too many coordinates")?;
         self.method.validate(&state.fitted)?;
         require(M::NAME, self.method.width(&state.fitted) <= width, "components of unknown coordinates")?;
-        state.waiting.validate(M::NAME, width, M::LAYOUT)?;
+        state.waiting.validate(M::NAME, width, M::LAYOUT, M::NOT_NEGATIVE)?;
         let rows = state.waiting.len();
         require(M::NAME, rows == 0 || !self.method.is_due(&state.fitted, rows), "too many rows wait")?;
         self.method.revive(&mut state.fitted);

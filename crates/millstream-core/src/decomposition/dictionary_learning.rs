@@ -1,15 +1,15 @@
 //! Online dictionary learning: each row is a sparse combination of atoms, which are learned.
 //!
-//! Mairal, Bach, Ponce and Sapiro (2009), "Online dictionary learning for sparse coding", ICML. With the dictionary D, one atom
-//! per row here, the code of a row is the lasso
+//! Mairal, Bach, Ponce and Sapiro (2009), "Online dictionary learning for sparse coding", ICML. With the
+//! dictionary D, one atom per row here, the code of a row is the lasso
 //! ```text
 //! c = argmin ½ ‖x − Dᵀc‖² + λ ‖c‖₁                                                     (equation 2)
 //! ```
-//! by coordinate descent, and a batch of codes C of rows X updates A ← β A + CᵀC / b, B ← β B + CᵀX / b and then each atom,
-//! dₖ ← dₖ + (bₖ − aₖ D) / aₖₖ, projected on ‖dₖ‖ ≤ 1 (algorithm 2). The forgetting β = (θ + 1 − b) / (θ + 1) with θ = t b for
-//! t < b and b² + t − b later, where t counts batches, is that of section 3.4. An atom that is hardly ever used becomes a
-//! random row of the batch with some noise. The first dictionary is Σ Vᵀ of the first batch. All this is as in
-//! scikit-learn's `MiniBatchDictionaryLearning` with coordinate descent.
+//! by coordinate descent, and a batch of codes C of rows X updates A ← β A + CᵀC / b, B ← β B + CᵀX / b and then
+//! each atom, dₖ ← dₖ + (bₖ − aₖ D) / aₖₖ, projected on ‖dₖ‖ ≤ 1 (algorithm 2). The forgetting β = (θ + 1 − b) /
+//! (θ + 1) with θ = t b for t < b and b² + t − b later, where t counts batches, is that of section 3.4. An atom
+//! that is hardly ever used becomes a random row of the batch with some noise. The first dictionary is Σ Vᵀ of the
+//! first batch. All this is as in scikit-learn's `MiniBatchDictionaryLearning` with coordinate descent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -319,9 +319,9 @@ mod tests {
     use super::super::decomposer::testing::*;
     use super::*;
 
-    /// One atom, λ = 1, batches of one. Row (3, 4): the start is 5 (0.6, 0.8), the code (25 − 1) / 25 = 0.96; A = 0.96² and
-    /// B = 0.96 (3, 4), so d = B / A = (3, 4) / 0.96, longer than 1: (0.6, 0.8). For (6, 8) the product is 10 and the code
-    /// 9; the row (0.6, 0.3) with the product 0.6 has the code 0.
+    /// One atom, λ = 1, batches of one. Row (3, 4): the start is 5 (0.6, 0.8), the code (25 − 1) / 25 = 0.96; A =
+    /// 0.96² and B = 0.96 (3, 4), so d = B / A = (3, 4) / 0.96, longer than 1: (0.6, 0.8). For (6, 8) the product
+    /// is 10 and the code 9; the row (0.6, 0.3) with the product 0.6 has the code 0.
     #[test]
     fn one_batch_by_hand() {
         let parameters = json!({ "n_components": 1, "batch_size": 1 });

@@ -1,14 +1,14 @@
 //! Frequent Directions: a sketch B of few rows whose BᵀB approximates AᵀA of all rows, with a bound.
 //!
-//! Ghashami, Liberty, Phillips and Woodruff (2016), "Frequent directions: simple and deterministic matrix sketching", SIAM
-//! Journal on Computing 45(5). Rows are appended to the sketch. When it has 2 l rows, it is decomposed, and its squared
-//! singular values are lowered by δ = σ²ₗ₊₁, which leaves l rows (section 3.3). So
+//! Ghashami, Liberty, Phillips and Woodruff (2016), "Frequent directions: simple and deterministic matrix
+//! sketching", SIAM Journal on Computing 45(5). Rows are appended to the sketch. When it has 2 l rows, it is
+//! decomposed, and its squared singular values are lowered by δ = σ²ₗ₊₁, which leaves l rows (section 3.3). So
 //! ```text
 //! 0 ≤ ‖A x‖² − ‖B x‖² ≤ Σ δ ≤ ‖A‖²_F / (l + 1)     for every x of length 1 and after every row,
 //! ```
-//! since a step with δ takes at least (l + 1) δ from the squares of the sketch. Σ δ is stored: it is the bound for the stream
-//! at hand. With weights, rows are multiplied by the square roots of theirs. Two sketches merge by appending the rows of one
-//! to the other; their bounds add up.
+//! since a step with δ takes at least (l + 1) δ from the squares of the sketch. Σ δ is stored: it is the bound for
+//! the stream at hand. With weights, rows are multiplied by the square roots of theirs. Two sketches merge by
+//! appending the rows of one to the other; their bounds add up.
 //!
 //! The components are the first right singular vectors of the sketch at its last decomposition, the first of which
 //! comes after l rows.
@@ -191,7 +191,8 @@ impl Method for FrequentDirections {
         report
     }
 
-    /// The result is a sketch of the whole stream with the sum of both bounds, not the one that the stream in one piece has.
+    /// The result is a sketch of the whole stream with the sum of both bounds, not the one that the stream in one
+    /// piece has.
     fn merge(&self, fitted: &mut Fitted, other: &Fitted, indices: &[usize], width: usize) -> Result<()> {
         let mut work = Work::default();
         fitted.write(width, &mut work.rows);
@@ -219,9 +220,9 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// A sketch of one row. (3, 0): itself. (0, 2): the squares 9 and 4 are lowered by 4, which leaves √5 (1, 0) and the
-    /// bound 4, at most ‖A‖² / 2 = 13/2. (0, 3): the squares 5 and 9 become 4 along (0, 1), with the bound 9, at most
-    /// 22/2.
+    /// A sketch of one row. (3, 0): itself. (0, 2): the squares 9 and 4 are lowered by 4, which leaves √5 (1, 0)
+    /// and the bound 4, at most ‖A‖² / 2 = 13/2. (0, 3): the squares 5 and 9 become 4 along (0, 1), with the bound
+    /// 9, at most 22/2.
     #[test]
     fn three_rows_by_hand() {
         let mut sketch = transformer(FrequentDirections::NAME, json!({ "n_components": 1, "sketch_size": 1 }));

@@ -1,7 +1,8 @@
 //! Principal component analysis with a truncated decomposition, updated once per batch of rows (truncated.rs).
 //!
-//! The same as scikit-learn's `IncrementalPCA`, whose batches are calls of `partial_fit`: here a batch is a number of rows, and
-//! the rows of an incomplete one are part of the state. The first batch may have fewer rows than there are components.
+//! The same as scikit-learn's `IncrementalPCA`, whose batches are calls of `partial_fit`: here a batch is a number
+//! of rows, and the rows of an incomplete one are part of the state. The first batch may have fewer rows than
+//! there are components.
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
@@ -109,9 +110,10 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// Batches of two. (2, 0), (−2, 0): the mean 0, σ = √8 along (1, 0). Then (1, 3), (1, 5): their mean (1, 4), about it
-    /// (0, −1), (0, 1), and the correction √(2 · 2 / 4) (0 − 1, 0 − 4) = (−1, −4). Stacked: (√8, 0), (0, −1), (0, 1), (−1,
-    /// −4); the Gram matrix [9 4; 4 18], with the eigenvalues (27 ± √145) / 2. All variance is 27; the mean is (½, 2).
+    /// Batches of two. (2, 0), (−2, 0): the mean 0, σ = √8 along (1, 0). Then (1, 3), (1, 5): their mean (1, 4),
+    /// about it (0, −1), (0, 1), and the correction √(2 · 2 / 4) (0 − 1, 0 − 4) = (−1, −4). Stacked: (√8, 0), (0,
+    /// −1), (0, 1), (−1, −4); the Gram matrix [9 4; 4 18], with the eigenvalues (27 ± √145) / 2. All variance is
+    /// 27; the mean is (½, 2).
     #[test]
     fn two_batches_by_hand() {
         let mut pca = transformer(IncrementalPca::NAME, json!({ "n_components": 1, "batch_size": 2 }));

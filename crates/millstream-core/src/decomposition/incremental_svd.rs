@@ -1,6 +1,6 @@
 //! The truncated singular value decomposition of all rows so far, updated once per batch of rows and not centred
-//! (truncated.rs). With batches of one row it is the update of Brand (2002), "Incremental singular value decomposition of
-//! uncertain data with missing values", section 3.
+//! (truncated.rs). With batches of one row it is the update of Brand (2002), "Incremental singular value
+//! decomposition of uncertain data with missing values", section 3.
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// One row a batch, forgetting ½: (4, 0) gives σ = 4 along (1, 0). Then (0, 3): the rows (2, 0), (0, 3), so σ = 3 and 2
-    /// along (0, 1) and (1, 0).
+    /// One row a batch, forgetting ½: (4, 0) gives σ = 4 along (1, 0). Then (0, 3): the rows (2, 0), (0, 3), so σ
+    /// = 3 and 2 along (0, 1) and (1, 0).
     #[test]
     fn two_rows_by_hand() {
         let parameters = json!({ "batch_size": 1, "forgetting": 0.5 });

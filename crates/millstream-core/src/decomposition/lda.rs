@@ -1,7 +1,7 @@
 //! Latent Dirichlet allocation: topics, which are distributions over words, and documents as mixtures of topics.
 //!
-//! Hoffman, Blei and Bach (2010), "Online learning for latent Dirichlet allocation", NIPS, algorithm 2. With counts n of the words
-//! of a document, the expected topics γ of a document solve
+//! Hoffman, Blei and Bach (2010), "Online learning for latent Dirichlet allocation", NIPS, algorithm 2. With
+//! counts n of the words of a document, the expected topics γ of a document solve
 //! ```text
 //! φ_wk ∝ exp(E[log θ_k] + E[log β_kw]),   γ_k = α + Σ_w n_w φ_wk                       (equation 5)
 //! ```
@@ -10,11 +10,10 @@
 //! λ_kw ← (1 − ρ) λ_kw + ρ (η + (D / S) Σ_d n_dw φ_dwk)                                  (equation 8)
 //! ```
 //! where E[log β_kw] = ψ(λ_kw) − ψ(Σ_v λ_kv). D is the number of documents in the stream, or a guess: anything
-//! from 1e4 to 1e6 gave equally good topics for streams of 3,000 and of 20,000 documents, while the number so far, which
-//! is small at first, gave topics that stayed mixed. A new
-//! word starts with λ drawn from a gamma distribution with mean 1 and deviation 0.1, by seed and word, whenever it comes.
-//! scikit-learn draws the first γ from that distribution too; here it is 1, so that nothing depends on the order
-//! of calls.
+//! from 1e4 to 1e6 gave equally good topics for streams of 3,000 and of 20,000 documents, while the number so far,
+//! which is small at first, gave topics that stayed mixed. A new word starts with λ drawn from a gamma
+//! distribution with mean 1 and deviation 0.1, by seed and word, whenever it comes. scikit-learn draws the first γ
+//! from that distribution too; here it is 1, so that nothing depends on the order of calls.
 //!
 //! λ lies word by word: a document touches the topics of its own words only.
 
@@ -351,9 +350,9 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// One topic: every word belongs to it, γ = α + n, and the share of a word is its count divided by e^E[log θ] e^E[log
-    /// β], where E[log θ] = 0. So the sums are the counts, and with ρ = 11^−1, η = 0.5, D = 4 and one document (3, 1):
-    /// λ = (10/11) λ₀ + (1/11) (0.5 + 4 (3, 1)).
+    /// One topic: every word belongs to it, γ = α + n, and the share of a word is its count divided by e^E[log θ]
+    /// e^E[log β], where E[log θ] = 0. So the sums are the counts, and with ρ = 11^−1, η = 0.5, D = 4 and one
+    /// document (3, 1): λ = (10/11) λ₀ + (1/11) (0.5 + 4 (3, 1)).
     #[test]
     fn one_topic_by_hand() {
         let parameters = json!({

@@ -8,8 +8,8 @@
 //! | `frequent_directions` | a sketch with a bound | when its buffer is full |
 //! | `dictionary_learning`, `nmf`, `lda` | atoms, parts or topics | with each batch of rows |
 //!
-//! `decomposer` turns each of them, a `Method`, into a transformer: it maps features to coordinates, keeps rows that wait
-//! for their batch, and undoes. `components` has the rules of signs and the projection.
+//! `decomposer` turns each of them, a `Method`, into a transformer: it maps features to coordinates, keeps rows
+//! that wait for their batch, and undoes. `components` has the rules of signs and the projection.
 
 pub mod ccipca;
 mod components;

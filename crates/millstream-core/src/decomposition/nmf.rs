@@ -1,15 +1,16 @@
 //! Nonnegative matrix factorisation of batches of rows: each row is a sum of nonnegative parts.
 //!
-//! Multiplicative updates for the squared error (Lee and Seung, 2001), online as in Lefèvre, Bach and Févotte (2011), "Online
-//! algorithms for nonnegative matrix factorization with the Itakura-Saito divergence", algorithm 1. For a batch X of rows, with
-//! the parts H so far:
+//! Multiplicative updates for the squared error (Lee and Seung, 2001), online as in Lefèvre, Bach and Févotte
+//! (2011), "Online algorithms for nonnegative matrix factorization with the Itakura-Saito divergence", algorithm
+//! 1. For a batch X of rows, with the parts H so far:
 //! ```text
 //! W ← W ∘ (X Hᵀ) / (W H Hᵀ)   until it changes little,
 //! A ← ρ A + (Wᵀ X) ∘ H,   B ← ρ B + Wᵀ W H,   H ← A / B
 //! ```
-//! All this is as in scikit-learn's `MiniBatchNMF`, whose batches are calls of `partial_fit`. There W stops for all rows
-//! of a call together; here too when learning, but `transform` treats each row alone, so that it does not depend on other rows.
-//! A coordinate starts with random numbers of the size √(mean of X / number of parts), from the seed and the coordinate.
+//! All this is as in scikit-learn's `MiniBatchNMF`, whose batches are calls of `partial_fit`. There W stops for
+//! all rows of a call together; here too when learning, but `transform` treats each row alone, so that it does not
+//! depend on other rows. A coordinate starts with random numbers of the size √(mean of X / number of parts), from
+//! the seed and the coordinate.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -288,9 +289,9 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    /// One part and one feature, without forgetting. Row 4 starts with H = A = √4 |g| and B = 1, g from the seed. W =
-    /// 4 / H whatever its start, so A = H + (4 / H) 4 H = H + 16, B = 1 + (4 / H)² H = 1 + 16 / H, and H' = A / B = H: it is
-    /// a fixed point, since 4 = W H already. Row 2 has the weight 2 / H.
+    /// One part and one feature, without forgetting. Row 4 starts with H = A = √4 |g| and B = 1, g from the seed.
+    /// W = 4 / H whatever its start, so A = H + (4 / H) 4 H = H + 16, B = 1 + (4 / H)² H = 1 + 16 / H, and H' = A
+    /// / B = H: it is a fixed point, since 4 = W H already. Row 2 has the weight 2 / H.
     #[test]
     fn one_number_by_hand() {
         let parameters = json!({ "n_components": 1, "batch_size": 1, "forgetting": 1.0, "seed": 5 });

@@ -1,16 +1,18 @@
 //! Principal component analysis from the exact covariance of all rows so far.
 //!
-//! Welford's recursion with weights, for each row: δ = x − m, m ← m + δ w / W, S ← S + g gᵀ with g = δ √(w Wₒ / W), where
-//! Wₒ is the weight before the row. S = Σ w (x − m)(x − m)ᵀ is exact whatever the mean. The rows of a block are centred one
-//! after the other and added to S together, S ← S + GᵀG, which is several times as fast as one by one. Two parts of a
-//! stream merge by S = S₁ + S₂ + g gᵀ, g = (m₂ − m₁) √(W₁ W₂ / W) (Chan, Golub and LeVeque, 1983).
+//! Welford's recursion with weights, for each row: δ = x − m, m ← m + δ w / W, S ← S + g gᵀ with g = δ √(w Wₒ /
+//! W), where Wₒ is the weight before the row. S = Σ w (x − m)(x − m)ᵀ is exact whatever the mean. The rows of a
+//! block are centred one after the other and added to S together, S ← S + GᵀG, which is several times as fast as
+//! one by one. Two parts of a stream merge by S = S₁ + S₂ + g gᵀ, g = (m₂ − m₁) √(W₁ W₂ / W) (Chan, Golub and
+//! LeVeque, 1983).
 //!
-//! A missing number counts as the mean: it adds nothing to S. Each coordinate has a weight of its own from the first
-//! missing number on.
+//! A missing number counts as the mean: it adds nothing to S. Each coordinate has a weight of its own from the
+//! first missing number on.
 //!
-//! The components, the eigenvectors of S with the largest eigenvalues, are computed at certain rows only and stored: first
-//! after `n_components` + 1 rows, then when the number of rows has doubled, and from twice `refresh_interval` rows on
-//! each `refresh_interval` rows. So `transform` does not depend on when it is called. Means are those of the same moment.
+//! The components, the eigenvectors of S with the largest eigenvalues, are computed at certain rows only and
+//! stored: first after `n_components` + 1 rows, then when the number of rows has doubled, and from twice
+//! `refresh_interval` rows on each `refresh_interval` rows. So `transform` does not depend on when it is called.
+//! Means are those of the same moment.
 
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
@@ -114,9 +116,9 @@ fn triangle(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
-/// S ← S + GᵀG, in tiles of four by four entries that stay in registers for all rows of G, each filled with zeros to a
-/// multiple of four numbers. Compiled for several instruction sets; every operation rounds as IEEE 754 says, so the results
-/// are the same with all of them.
+/// S ← S + GᵀG, in tiles of four by four entries that stay in registers for all rows of G, each filled with zeros
+/// to a multiple of four numbers. Compiled for several instruction sets; every operation rounds as IEEE 754 says,
+/// so the results are the same with all of them.
 struct AddProducts<'a> {
     sums: &'a mut [f64],
     rows: &'a [f64],
@@ -464,9 +466,9 @@ mod tests {
 
     const ROWS: [&[f64]; 4] = [&[2.0, 1.0], &[0.0, -1.0], &[4.0, 3.0], &[2.0, 1.0]];
 
-    /// The rows lie on the line (2, 1) + t (1, 1) with t = 0, −2, 2, 0: the mean is (2, 1), S = 8 [1 1; 1 1] with the
-    /// eigenvalues 16 and 0, the first component (1, 1)/√2. With one component the first refresh is after two rows, at the
-    /// mean (1, 0), the second after four, where (3, 2) is √2 from the mean.
+    /// The rows lie on the line (2, 1) + t (1, 1) with t = 0, −2, 2, 0: the mean is (2, 1), S = 8 [1 1; 1 1] with
+    /// the eigenvalues 16 and 0, the first component (1, 1)/√2. With one component the first refresh is after two
+    /// rows, at the mean (1, 0), the second after four, where (3, 2) is √2 from the mean.
     #[test]
     fn a_line_by_hand() {
         let mut pca = transformer(Pca::NAME, json!({ "n_components": 1 }));

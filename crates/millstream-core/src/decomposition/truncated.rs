@@ -1,9 +1,10 @@
-//! A truncated decomposition of all rows so far, updated with a batch of rows at a time: the algorithm of `IncrementalPCA`
-//! and, without means, of `IncrementalSVD`.
+//! A truncated decomposition of all rows so far, updated with a batch of rows at a time: the algorithm of
+//! `IncrementalPCA` and, without means, of `IncrementalSVD`.
 //!
-//! Levy and Lindenbaum (2000), "Sequential Karhunen-Loeve basis extraction and its application to images", and Ross, Lim, Lin
-//! and Yang (2008), "Incremental learning for robust visual tracking", International Journal of Computer Vision 77,
-//! section 3. With Σ and V of the k components so far and the rows X of a batch about their own mean m':
+//! Levy and Lindenbaum (2000), "Sequential Karhunen-Loeve basis extraction and its application to images", and
+//! Ross, Lim, Lin and Yang (2008), "Incremental learning for robust visual tracking", International Journal of
+//! Computer Vision 77, section 3. With Σ and V of the k components so far and the rows X of a batch about their
+//! own mean m':
 //! ```text
 //! SVD of  [ f Σ Vᵀ ; X ; √(n n' / (n + n')) (m − m') ]  =  U Σ Vᵀ,   of which k components are kept
 //! ```

@@ -1,5 +1,5 @@
-//! Rows that wait for the next update of a decomposition. They are part of the state, so that an update does not depend on
-//! how a stream is divided into calls.
+//! Rows that wait for the next update of a decomposition. They are part of the state, so that an update does not
+//! depend on how a stream is divided into calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -89,15 +89,16 @@ impl WaitingRows {
         }
     }
 
-    pub fn validate(&self, who: &str, width: usize, layout: Layout) -> Result<()> {
+    pub fn validate(&self, who: &str, width: usize, layout: Layout, not_negative: bool) -> Result<()> {
         let sized = self.ends.len() == self.weights.len()
             && self.ends.is_sorted()
             && self.ends.last().copied().unwrap_or(0) == self.values.len();
         require(who, sized, "waiting rows of the wrong length")?;
         let positive = self.weights.iter().all(|&w| w > 0.0 && w < f64::INFINITY);
         let missing = layout == Layout::Centred;
-        let held = |x: &f64| x.abs() <= LARGEST || (missing && x.is_nan());
-        require(who, positive && self.values.iter().all(held), "a waiting row is not finite")?;
+        let least = if not_negative { 0.0 } else { -LARGEST };
+        let held = |x: &f64| (least..=LARGEST).contains(x) || (missing && x.is_nan());
+        require(who, positive && self.values.iter().all(held), "a waiting row is out of range")?;
         let fitting = match layout {
             Layout::Sparse => {
                 self.indices.len() == self.values.len() && self.indices.iter().all(|&i| (i as usize) < width)
@@ -114,8 +115,8 @@ impl WaitingRows {
     }
 }
 
-/// Append the first `width` coordinates of a row to `values`, or those that are not 0 with their `indices`. A nominal
-/// value is 1 in its coordinate.
+/// Append the first `width` coordinates of a row to `values`, or those that are not 0 with their `indices`. A
+/// nominal value is 1 in its coordinate.
 pub fn gather(
     coordinates: &Coordinates,
     x: Row<'_>,

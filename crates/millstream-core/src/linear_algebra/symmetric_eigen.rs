@@ -1,12 +1,12 @@
 //! The largest eigenvalues of a symmetric matrix and their eigenvectors.
 //!
-//! The matrix A is reduced to a tridiagonal one by Householder reflections, A = Q T Qᵀ (Golub and Van Loan, "Matrix
-//! computations", algorithm 8.3.1). T is diagonalised by QL steps with Wilkinson's implicit shift (Dubrulle, Martin and
-//! Wilkinson, 1968), and Q is applied to the wanted eigenvectors alone. A is scaled to a largest entry of 1 first, so that
-//! no square overflows.
+//! The matrix A is reduced to a tridiagonal one by Householder reflections, A = Q T Qᵀ (Golub and Van Loan,
+//! "Matrix computations", algorithm 8.3.1). T is diagonalised by QL steps with Wilkinson's implicit shift
+//! (Dubrulle, Martin and Wilkinson, 1968), and Q is applied to the wanted eigenvectors alone. A is scaled to a
+//! largest entry of 1 first, so that no square overflows.
 //!
-//! Additions, multiplications, divisions and square roots in a fixed order are all there is, so the result has the same
-//! bits on every processor and for every instruction set that it is compiled for.
+//! Additions, multiplications, divisions and square roots in a fixed order are all there is, so the result has the
+//! same bits on every processor and for every instruction set that it is compiled for.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -238,7 +238,8 @@ mod tests {
         assert!(eigen.vectors[0] * eigen.vectors[1] > 0.0);
     }
 
-    /// A v = λ v and VᵀV = I, for random matrices, for equal eigenvalues, for gaps of many magnitudes, and for zeros.
+    /// A v = λ v and VᵀV = I, for random matrices, for equal eigenvalues, for gaps of many magnitudes, and for
+    /// zeros.
     #[test]
     fn the_equations_hold() {
         let mut random = Random::new(3, 0);

@@ -1,10 +1,10 @@
 //! The singular values and right singular vectors of a matrix of few rows or few columns.
 //!
-//! A matrix with more rows than columns is first reduced to a triangle by Householder reflections, which keeps both. The
-//! rows are then turned by the eigenvectors of their Gram matrix, which makes them nearly orthogonal, and one-sided Jacobi
-//! rotations (Hestenes, 1958) do the rest. The Gram matrix alone would square the condition number; with the rotations,
-//! which usually take one or two sweeps, small singular values are as accurate as the matrix. Rows that are orthogonal
-//! are σᵢ vᵢ, so the left vectors are not needed.
+//! A matrix with more rows than columns is first reduced to a triangle by Householder reflections, which keeps
+//! both. The rows are then turned by the eigenvectors of their Gram matrix, which makes them nearly orthogonal,
+//! and one-sided Jacobi rotations (Hestenes, 1958) do the rest. The Gram matrix alone would square the condition
+//! number; with the rotations, which usually take one or two sweeps, small singular values are as accurate as the
+//! matrix. Rows that are orthogonal are σᵢ vᵢ, so the left vectors are not needed.
 //!
 //! As in `symmetric_eigen`, the result has the same bits on every processor.
 
