@@ -34,6 +34,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "decomposition.LDA": {"n_components": 3},
+    "decomposition.NMF": {"n_components": 3},
     "ensemble.ADWINBagging": {"model": _BAYES},
     "ensemble.AdaBoost": {"model": _BAYES},
     "ensemble.Bagging": {"model": _BAYES},
@@ -55,8 +57,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+#: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
+COUNTS = ("decomposition.LDA", "decomposition.NMF")
+
 #: Learners measured on a fraction of the rows, since a step takes a millisecond.
-SLOW = {"neural_network.IRMARegressor": 200}
+SLOW = {"decomposition.LDA": 20, "neural_network.IRMARegressor": 200}
 
 #: The same for River, whose ensembles learn some hundred rows per second.
 SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensemble.")), 10)
@@ -69,7 +74,11 @@ def names() -> list[str]:
 
 def describe(name: str) -> dict[str, Any]:
     """A complete description of the component."""
-    return {"name": name, "parameters": ARGUMENTS.get(name, {})}
+    description = {"name": name, "parameters": ARGUMENTS.get(name, {})}
+    if name not in COUNTS:
+        return description
+    positive = {"name": "preprocessing.MinMaxScaler", "parameters": {"clip": True}}
+    return {"name": "compose.Pipeline", "parameters": {"steps": [positive, description]}}
 
 
 def _river(name: str) -> Callable[[], Any] | None:

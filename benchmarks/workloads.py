@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks import (
     adaptive_trees,
     clusterers,
+    decompositions,
     detectors,
     files,
     forests,
@@ -245,6 +246,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "kernel-sgd": kernels.recursion,
     "fourier": kernels.fourier,
     **clusterers.WORKLOADS,
+    **decompositions.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),

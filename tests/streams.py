@@ -33,6 +33,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "decomposition.DictionaryLearning": {"n_components": 3, "l1": 0.1, "batch_size": 10},
+    "decomposition.FrequentDirections": {"sketch_size": 4},
+    "decomposition.IncrementalPCA": {"batch_size": 10},
+    "decomposition.IncrementalSVD": {"batch_size": 10, "forgetting": 0.9},
+    "decomposition.LDA": {"n_components": 3, "batch_size": 10},
+    "decomposition.NMF": {"n_components": 3, "batch_size": 10},
+    "decomposition.PCA": {"refresh_interval": 10},
     "ensemble.AdaBoost": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
     "ensemble.SRPClassifier": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "subspace_size": 0.8},
     "ensemble.SRPRegressor": {"model": {"name": "linear_model.RLS"}, "n_models": 4, "subspace_size": 1.0},
@@ -121,6 +128,11 @@ WRAPPED: dict[str, dict[str, Any]] = {
 }
 
 
+#: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
+_POSITIVE = {"name": "preprocessing.MinMaxScaler", "parameters": {"clip": True}}
+COUNTS = ("decomposition.LDA", "decomposition.NMF")
+
+
 def composed(role: str) -> dict[str, list[dict[str, Any]]]:
     """Pipelines of a role: those of `COMPOSED`, otherwise a scaler before the first model of the role."""
     first = next(iter(millstream.find(role=role)))
@@ -134,7 +146,10 @@ def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
         if role in WRAPPED:
             yield role, f"Retrain_{role}", WRAPPED[role]
         for name in millstream.find(role=role):
-            yield role, name, {"name": name, "parameters": ARGUMENTS.get(name, {})}
+            description = {"name": name, "parameters": ARGUMENTS.get(name, {})}
+            steps = [_POSITIVE, description]
+            pipeline = {"name": "compose.Pipeline", "parameters": {"steps": steps}}
+            yield role, name, pipeline if name in COUNTS else description
         for name, steps in composed(role).items():
             yield role, name, {"name": "compose.Pipeline", "parameters": {"steps": steps}}
 

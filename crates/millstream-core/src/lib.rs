@@ -21,6 +21,7 @@ pub mod batch;
 pub mod cluster;
 pub mod compose;
 pub mod declaration;
+pub mod decomposition;
 pub mod detector;
 pub mod draft;
 pub mod drift;

@@ -9,8 +9,9 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, baseline, basis, cluster, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics,
-    multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, stats, synth, time_series, tree,
+    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, forest, kernel, linear_model,
+    losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, stats, synth,
+    time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -35,6 +36,14 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::selection::DROP,
     &compose::selection::SELECT,
     &compose::union::DECLARATION,
+    &decomposition::ccipca::DECLARATION,
+    &decomposition::dictionary_learning::DECLARATION,
+    &decomposition::frequent_directions::DECLARATION,
+    &decomposition::incremental_pca::DECLARATION,
+    &decomposition::incremental_svd::DECLARATION,
+    &decomposition::lda::DECLARATION,
+    &decomposition::nmf::DECLARATION,
+    &decomposition::pca::DECLARATION,
     &drift::ADWIN,
     &drift::CHI_SQUARE_TEST,
     &drift::CLUSTER_DRIFT,

@@ -1,4 +1,4 @@
-//! Factorisations of symmetric positive matrices, one for each kind of use.
+//! Factorisations of matrices, one for each kind of use.
 //!
 //! | factorisation | its matrix | used by |
 //! |---|---|---|
@@ -8,15 +8,21 @@
 //! | `GrowingCholesky` | gains and loses rows and columns | `kernel` |
 //! | `tiled_triangle` | a unit triangle that a rank-one update turns, in tiles for vector registers | `linear_model::covariance` |
 //! | `Eigendecomposition` | gains g gᵀ | `linear_model::full_vector::full_adagrad` |
+//! | `SymmetricEigen` | fixed; the largest eigenvalues | `decomposition` |
+//! | `ThinSvd` | few rows or few columns; right singular vectors | `decomposition` |
 
 pub mod banded_cholesky;
 pub mod cholesky;
 pub mod eigendecomposition;
 pub mod growing_cholesky;
 pub mod pivoted_cholesky;
+pub mod symmetric_eigen;
+pub mod thin_svd;
 pub mod tiled_triangle;
 
 pub use banded_cholesky::BandedCholesky;
 pub use eigendecomposition::Eigendecomposition;
 pub use growing_cholesky::GrowingCholesky;
 pub use pivoted_cholesky::PivotedCholesky;
+pub use symmetric_eigen::SymmetricEigen;
+pub use thin_svd::ThinSvd;

@@ -82,6 +82,18 @@ impl Coordinates {
         coordinate.filter(|&coordinate| coordinate != NONE)
     }
 
+    /// Write `missing` to the coordinates of numbers, in a vector over the first coordinates.
+    pub fn fill_numbers(&self, out: &mut [f64], missing: f64) {
+        if !self.mapped() {
+            return out.fill(missing);
+        }
+        for &coordinate in self.numbers.iter().filter(|&&coordinate| coordinate != NONE) {
+            if let Some(number) = out.get_mut(coordinate as usize) {
+                *number = missing;
+            }
+        }
+    }
+
     /// Visit each feature that has coordinates: its slot, and that of a number or those of its nominal values.
     pub fn each_slot(&self, mut visit: impl FnMut(usize, Option<usize>, &[usize])) {
         if !self.mapped() {

@@ -3,6 +3,7 @@
 //! | topic | module |
 //! |---|---|
 //! | the scalar product of dense vectors | `dot` |
+//! | the digamma function | `digamma` |
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
@@ -10,6 +11,7 @@
 //! | randomness from a seed | `random` |
 //! | a seeded 64-bit hash of bytes | `xxh64` |
 
+pub mod digamma;
 mod dot;
 pub mod elementary;
 pub mod error_function;
