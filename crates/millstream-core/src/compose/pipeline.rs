@@ -13,6 +13,7 @@ use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::held::Estimator;
 use crate::learner::{DecisionFunction, Interval, Learner, MiniBatch};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
@@ -47,22 +48,27 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
     let mut steps = Vec::new();
     for (index, part) in parts.into_iter().enumerate() {
-        let step = match part {
-            Built::Transformer(step) => Some(step),
+        let step = match part.estimator() {
+            Some(Estimator::Transformer(step)) => Some(step),
             // A pipeline that ends with a filter is not a filter itself: it would pass on the original rows, not the
             // transformed ones that it scored.
-            Built::AnomalyDetector(step) if arguments.value("steps")?[index]["name"] != NAME => {
+            Some(Estimator::AnomalyDetector(step)) if arguments.value("steps")?[index]["name"] != NAME => {
                 FilterStep::new(step).map(|step| Box::new(step) as Box<dyn Transformer>)
             }
-            _ => None,
+            Some(Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::AnomalyDetector(_)) | None => {
+                None
+            }
         };
         let refuse = || Fault::wrong_type(format!("{NAME}: only the last step may be a learner"));
         steps.push(step.ok_or_else(refuse)?);
     }
+    let refuse = || Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"));
+    let last = last.estimator().ok_or_else(refuse)?;
     let wants_orthonormal = match &last {
-        Built::Classifier(last) => last.abilities().wants_orthonormal,
-        Built::Regressor(last) => last.abilities().wants_orthonormal,
-        _ => false,
+        Estimator::Classifier(last) => last.abilities().wants_orthonormal,
+        Estimator::Regressor(last) => last.abilities().wants_orthonormal,
+        Estimator::AnomalyDetector(last) => last.abilities().wants_orthonormal,
+        Estimator::Transformer(_) => false,
     };
     if let (true, Some(basis)) = (wants_orthonormal, steps.last_mut().and_then(|step| step.basis_mut())) {
         basis.set_orthonormal(true);
@@ -70,11 +76,10 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let filters = steps.iter().any(|step| step.may_stop());
     let chain = Chain { steps, filters, ..Chain::default() };
     Ok(match last {
-        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
-        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
-        Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
-        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
-        _ => return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"))),
+        Estimator::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
+        Estimator::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
+        Estimator::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
+        Estimator::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
     })
 }
 
