@@ -14,7 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
-use crate::learner::{DecisionFunction, Interval, Learner, MiniBatch};
+use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
@@ -130,6 +130,12 @@ fn through<R>(
     let result = through(rest, buffer.row(), scratch, last);
     scratch.give_row(buffer);
     result
+}
+
+/// Pass a row through `steps`, of which there are some, to `out`.
+fn transform_through(steps: &[Box<dyn Transformer>], x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+    let Some((last, before)) = steps.split_last() else { return out.copy_from(x) };
+    through(before, x, scratch, |z, scratch| last.transform(z, out, scratch));
 }
 
 fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
@@ -716,6 +722,22 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
 impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, want, out, scratch));
+    }
+
+    /// Transform the rows, then pass them to the last step together, if it asks for that.
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, T>) {
+        if self.chain.steps.is_empty() {
+            return self.last.predict_batch(rows, want, scratch, then);
+        }
+        if !self.abilities.predicts_batches {
+            return predict_each(self, rows, want, scratch, then);
+        }
+        let mut given = scratch.take_rows(rows.len());
+        for (row, given) in given.iter_mut().enumerate().take(rows.len()) {
+            transform_through(&self.chain.steps, rows.at(row), given, scratch);
+        }
+        self.last.predict_batch(&Rows::Owned(&given[..rows.len()]), want, scratch, then);
+        scratch.give_rows(given);
     }
 
     fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {

@@ -4,7 +4,7 @@ use crate::batch::Rows;
 use crate::fault::Result;
 use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::table::{each_raw, raw_block, Reader, Table};
-use crate::task::{Answer, Answers};
+use crate::task::Answer;
 
 use super::root::{for_task, RootTask};
 use super::run::BATCH;
@@ -19,7 +19,7 @@ impl Model {
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        if self.part.abilities.takes_batches {
+        if self.part.abilities.predicts_batches {
             return for_task!(self.part, T => self.predict_batches::<T>(table, want, scratch, sink),
                 transformer => Err(self.cannot("predict")));
         }
@@ -42,7 +42,8 @@ impl Model {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let (mut answer, mut answers, mut buffer) = (Answer::default(), Answers::default(), Vec::new());
+        let (mut answer, mut buffer) = (Answer::default(), Vec::new());
+        let known = self.labels.known_classes();
         let mut rows: Vec<RowBuffer> = Vec::new();
         let mut from = 0;
         while from < table.height() {
@@ -55,13 +56,14 @@ impl Model {
                 self.check_row(x, scratch).map_err(|fault| fault.at_row(from + at))?;
                 row.copy_from(x);
             }
-            let predictions = T::predictions(&mut answers);
-            T::clear(predictions, self.labels.known_classes());
-            T::learner(&self.part)?.predict_batch(&Rows::Owned(&rows), want, predictions, scratch);
-            for at in 0..rows.len() {
-                T::get(predictions, at, want, T::prediction(&mut answer));
-                sink.answer(self, from + at, &answer);
-            }
+            T::learner(&self.part)?.predict_batch(&Rows::Owned(&rows), want, scratch, &mut |prediction| {
+                T::keep_known(prediction, known, want);
+                // The prediction is lent to the answer, which keeps the buffers of both.
+                std::mem::swap(prediction, T::prediction(&mut answer));
+                sink.answer(self, from, &answer);
+                std::mem::swap(prediction, T::prediction(&mut answer));
+                from += 1;
+            });
             from = to;
         }
         Ok(())
