@@ -1,6 +1,6 @@
-"""Prints how many threads a model starts while it learns a batch.
+"""Prints how many threads a model starts while it works on a batch.
 
-Each line of standard input is a model, as JSON: [description, role].
+Each line of standard input is a model and a verb, as JSON: [description, role, verb].
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy as np
 import millstream
 
 ROWS = 20_000
+#: Too few to start a thread; a model that has learned them can predict.
+FIRST = 10
 
 
 def threads() -> int:
@@ -24,8 +26,8 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def started(model: Any, X: Any, y: Any) -> int:
-    """The most threads that there are while a batch is learned, beyond those before."""
+def started(model: Any, verb: str, X: Any, y: Any) -> int:
+    """The most threads that there are while the model works on a batch, beyond those before."""
     done = threading.Event()
     most = 0
 
@@ -38,20 +40,23 @@ def started(model: Any, X: Any, y: Any) -> int:
     watcher = threading.Thread(target=watch)
     watcher.start()
     before = threads()
-    model.step_many(X, y)
+    if verb == "step_many":
+        model.step_many(X, y)
+    else:
+        getattr(model, verb)(X)
     most = max(most, threads())
     done.set()
     watcher.join()
     return most - before
 
 
-def in_a_child(model: Any, X: Any, y: Any) -> int:
+def in_a_child(model: Any, verb: str, X: Any, y: Any) -> int:
     """The same, in a process that has started no thread before."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writing, str(started(model, X, y)).encode())
+            os.write(writing, str(started(model, verb, X, y)).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -66,9 +71,11 @@ def main() -> None:
     number = X @ [1.0, -1.0, 0.5, 0.0]
     targets = {"classifier": number > 0, "regressor": number}
     for line in sys.stdin:
-        description, role = json.loads(line)
+        description, role, verb = json.loads(line)
         # Built here: a child would import what it takes each time.
-        print(in_a_child(millstream.build(description), X, targets[role]), flush=True)
+        model = millstream.build(description)
+        model.learn_many(X[:FIRST], targets[role][:FIRST])
+        print(in_a_child(model, verb, X, targets[role]), flush=True)
 
 
 if __name__ == "__main__":

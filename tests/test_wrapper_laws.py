@@ -16,11 +16,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 import millstream
-from millstream import compose, forest, linear_model, multiclass, preprocessing
+from millstream import (
+    anomaly,
+    compose,
+    ensemble,
+    forest,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    preprocessing,
+)
 from millstream.registry import entry
 from streams import CASES, Case, fit, mixed, numeric
 from wrappers import CHANGING, LAWS, WRAPPERS, Wrapper, differences, equal, pairs
@@ -215,8 +225,8 @@ THREADED = [
 
 
 @pytest.fixture(scope="module")
-def threads() -> Iterator[Callable[[Any], int]]:
-    """The number of threads that a model starts, counted in another process."""
+def threads() -> Iterator[Callable[[Any, str], int]]:
+    """The number of threads that a verb of a model starts, counted in another process."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("threads are counted in /proc")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -226,26 +236,70 @@ def threads() -> Iterator[Callable[[Any], int]]:
         assert process.stdin
         assert process.stdout
 
-        def count(model: Any) -> int:
-            process.stdin.write(json.dumps([model.describe(), model.role]) + "\n")
+        def count(model: Any, verb: str) -> int:
+            process.stdin.write(json.dumps([model.describe(), model.role, verb]) + "\n")
             process.stdin.flush()
             return int(process.stdout.readline())
 
         yield count
 
 
+#: Verbs that work on a batch.
+BATCH_VERBS = ("step_many", "predict_many")
+
+
+@pytest.mark.parametrize("verb", BATCH_VERBS)
 @pytest.mark.parametrize("case", THREADED, ids=repr)
-def test_an_ensemble_starts_the_threads_that_it_is_given(case: Case, threads: Any) -> None:
-    assert threads(case.build()) == 2
+def test_an_ensemble_starts_the_threads_that_it_is_given(case: Case, verb: str, threads: Any) -> None:
+    assert threads(case.build(), verb) == 2
 
 
 @under("threads", THREADED)
-def test_threads(wrapper: Wrapper, case: Case, threads: Any) -> None:
-    assert threads(wrapper.build(case)) == 2
+@pytest.mark.parametrize("verb", BATCH_VERBS)
+def test_threads(wrapper: Wrapper, case: Case, verb: str, threads: Any) -> None:
+    assert threads(wrapper.build(case), verb) == 2
 
 
-def test_a_forest_behind_a_scaler_starts_its_threads(threads: Any) -> None:
-    assert threads(preprocessing.StandardScaler() | forest.ARFClassifier(n_models=2, n_threads=2)) == 2
+@pytest.mark.parametrize("verb", [*BATCH_VERBS, "predict_proba_many"])
+def test_a_forest_behind_a_scaler_starts_its_threads(verb: str, threads: Any) -> None:
+    assert threads(preprocessing.StandardScaler() | forest.ARFClassifier(n_models=2, n_threads=2), verb) == 2
+
+
+#: Wrappers that change what a classifier learns or predicts.
+HOLDING: dict[str, Callable[[Any], Any]] = {
+    "ThresholdFilter |": lambda model: (
+        anomaly.ThresholdFilter(anomaly.HalfSpaceTrees(seed=1), threshold=0.99) | model
+    ),
+    "Bagging": lambda model: ensemble.Bagging(model, n_models=2),
+    "LeveragingBagging": lambda model: ensemble.LeveragingBagging(model, n_models=2, output_codes=True),
+    "AdaBoost": lambda model: ensemble.AdaBoost(model, n_models=2),
+    "SRPClassifier": lambda model: ensemble.SRPClassifier(model, n_models=2),
+    "Stacking": lambda model: ensemble.Stacking([model], meta_model=linear_model.SoftmaxRegression()),
+    "Voting": lambda model: ensemble.Voting([model, naive_bayes.GaussianNB()], use_probabilities=False),
+    "OneVsRest": lambda model: multiclass.OneVsRest(preprocessing.StandardScaler() | model),
+}
+
+
+@pytest.mark.parametrize("wrapper", HOLDING)
+def test_a_forest_predicts_on_its_threads_in_what_changes_it(wrapper: str, threads: Any) -> None:
+    model = HOLDING[wrapper](forest.ARFClassifier(n_models=2, n_threads=2))
+    assert threads(model, "predict_many") == 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("wrapper", HOLDING)
+def test_a_wrapped_forest_predicts_many_rows_as_one_by_one(wrapper: str, n_threads: int) -> None:
+    model = HOLDING[wrapper](forest.ARFClassifier(n_models=3, n_threads=n_threads, seed=1))
+    X, numbers = numeric(300)
+    X[::7, 1] = np.nan
+    model.learn_many(X[:200], np.digitize(numbers[:200], [-0.5, 0.5]))
+    rows = [dict(enumerate(x)) for x in X.tolist()]
+    for x in rows:
+        for name in [name for name, value in x.items() if value != value]:
+            del x[name]
+    many = model.predict_proba_many(X)
+    assert model.predict_many(X).tolist() == [model.predict_one(x) for x in rows]
+    assert many.tolist() == [list(model.predict_proba_one(x).values()) for x in rows]
 
 
 #: Learners to which a missing number is a 0 that a sparse row leaves out, so that a dict costs what it holds.

@@ -45,7 +45,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 16] = [
+    pub const ALL: [Role; 17] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,

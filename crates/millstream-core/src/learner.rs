@@ -6,6 +6,9 @@ use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::task::Task;
 
+/// Receives the predictions of `Learner::predict_batch`.
+pub type Then<'a, T> = dyn FnMut(&mut <T as Task>::Prediction) + 'a;
+
 pub trait Learner<T: Task>: Part {
     /// Predict a row. Before it has learned anything, a classifier predicts no class.
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch);
@@ -71,14 +74,9 @@ pub trait Learner<T: Task>: Part {
         vote_each(self, batch, votes, scratch)
     }
 
-    /// `predict` each of some rows.
-    fn predict_batch(&self, rows: &Rows<'_>, want: Want, out: &mut T::Predictions, scratch: &mut Scratch) {
-        let mut prediction = T::take(scratch);
-        for row in 0..rows.len() {
-            self.predict(rows.at(row), want, &mut prediction, scratch);
-            T::push(&mut prediction, want, out);
-        }
-        T::give(prediction, scratch);
+    /// `predict` each of some rows; `then` receives the predictions in order.
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, T>) {
+        predict_each(self, rows, want, scratch, then);
     }
 
     /// The loss of the prediction at an example, for learners that minimise a loss; None for others, and for a class
@@ -109,6 +107,23 @@ pub trait Learner<T: Task>: Part {
     fn undo(&mut self) {}
 
     fn duplicate(&self) -> Box<dyn Learner<T>>;
+}
+
+/// `predict` the rows of a batch, one by one.
+#[inline]
+pub fn predict_each<T: Task, L: Learner<T> + ?Sized>(
+    learner: &L,
+    rows: &Rows<'_>,
+    want: Want,
+    scratch: &mut Scratch,
+    then: &mut Then<'_, T>,
+) {
+    let mut prediction = T::take(scratch);
+    for row in 0..rows.len() {
+        learner.predict(rows.at(row), want, &mut prediction, scratch);
+        then(&mut prediction);
+    }
+    T::give(prediction, scratch);
 }
 
 /// `step` through the rows of a batch, one by one.

@@ -25,6 +25,8 @@ pub struct Abilities {
     pub keeps_missing: bool,
     /// It is faster with many rows of any form at a time than with one: `Learner::step_batch`.
     pub takes_batches: bool,
+    /// It predicts many rows at a time faster than one: `Learner::predict_batch`.
+    pub predicts_batches: bool,
     /// It follows a gradient, so mini-batches have a meaning: `Learner::mini_batch`.
     pub mini_batches: bool,
     /// A basis directly before it should write orthonormal functions: `BasisFunctions::set_orthonormal`.
@@ -45,6 +47,7 @@ impl Default for Abilities {
             missing_is_zero: false,
             keeps_missing: false,
             takes_batches: false,
+            predicts_batches: false,
             mini_batches: false,
             wants_orthonormal: false,
             undoes: false,
@@ -63,6 +66,7 @@ impl Abilities {
             missing_is_zero: self.missing_is_zero && other.missing_is_zero,
             keeps_missing: self.keeps_missing && other.keeps_missing,
             takes_batches: self.takes_batches || other.takes_batches,
+            predicts_batches: self.predicts_batches || other.predicts_batches,
             mini_batches: self.mini_batches && other.mini_batches,
             wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
             undoes: self.undoes && other.undoes,

@@ -23,6 +23,7 @@ mod prequential;
 mod samples;
 mod saved;
 mod series;
+mod signals;
 mod targets;
 mod text;
 mod thread_buffers;

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
+use crate::batch::Rows;
 use crate::declaration::{Built, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, Then};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -156,6 +157,10 @@ impl<R: FilterRule> Part for Filter<R> {
 impl<R: FilterRule> Learner<Anomalies> for Filter<R> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut f64, scratch: &mut Scratch) {
         self.detector.predict(x, want, out, scratch);
+    }
+
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, Anomalies>) {
+        self.detector.predict_batch(rows, want, scratch, then);
     }
 
     fn learn(&mut self, x: Row<'_>, y: (), w: f64, scratch: &mut Scratch) -> Result<()> {

@@ -25,7 +25,7 @@ use crate::batch::{Batch, Rows, MODERATE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::{step_each, Learner};
+use crate::learner::{step_each, Learner, Then};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};
@@ -423,7 +423,13 @@ impl Part for HalfSpaceTrees {
 
     fn abilities(&self) -> Abilities {
         let needs_names = !self.limits.named.is_empty();
-        Abilities { needs_names, takes_batches: true, undoes: true, ..Abilities::default() }
+        Abilities {
+            needs_names,
+            takes_batches: true,
+            predicts_batches: true,
+            undoes: true,
+            ..Abilities::default()
+        }
     }
 
     fn memory(&self) -> usize {
@@ -530,15 +536,18 @@ impl Learner<Anomalies> for HalfSpaceTrees {
         done
     }
 
-    fn predict_batch(&self, rows: &Rows<'_>, want: Want, out: &mut Vec<f64>, scratch: &mut Scratch) {
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, Anomalies>) {
+        let mut scores = scratch.take_numbers();
         if (0..rows.len()).all(|row| self.trees.is_plain(rows.at(row))) {
-            return self.score_together(rows, out);
+            self.score_together(rows, &mut scores);
+        } else {
+            scores.resize(rows.len(), 0.0);
+            for (row, score) in scores.iter_mut().enumerate() {
+                self.predict(rows.at(row), want, score, scratch);
+            }
         }
-        let mut score = 0.0;
-        for row in 0..rows.len() {
-            self.predict(rows.at(row), want, &mut score, scratch);
-            out.push(score);
-        }
+        scores.iter_mut().for_each(then);
+        scratch.give_numbers(scores);
     }
 
     fn undo(&mut self) {

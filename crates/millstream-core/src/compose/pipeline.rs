@@ -13,7 +13,8 @@ use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::{DecisionFunction, Interval, Learner, MiniBatch};
+use crate::held::Estimator;
+use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
@@ -47,22 +48,32 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
     let mut steps = Vec::new();
     for (index, part) in parts.into_iter().enumerate() {
-        let step = match part {
-            Built::Transformer(step) => Some(step),
+        let step = match part.estimator() {
+            Some(Estimator::Transformer(step)) => Some(step),
             // A pipeline that ends with a filter is not a filter itself: it would pass on the original rows, not the
             // transformed ones that it scored.
-            Built::AnomalyDetector(step) if arguments.value("steps")?[index]["name"] != NAME => {
+            Some(Estimator::AnomalyDetector(step)) if arguments.value("steps")?[index]["name"] != NAME => {
                 FilterStep::new(step).map(|step| Box::new(step) as Box<dyn Transformer>)
             }
-            _ => None,
+            Some(
+                Estimator::Classifier(_)
+                | Estimator::Regressor(_)
+                | Estimator::AnomalyDetector(_)
+                | Estimator::Clusterer(_),
+            )
+            | None => None,
         };
         let refuse = || Fault::wrong_type(format!("{NAME}: only the last step may be a learner"));
         steps.push(step.ok_or_else(refuse)?);
     }
+    let refuse = || Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"));
+    let last = last.estimator().ok_or_else(refuse)?;
     let wants_orthonormal = match &last {
-        Built::Classifier(last) => last.abilities().wants_orthonormal,
-        Built::Regressor(last) => last.abilities().wants_orthonormal,
-        _ => false,
+        Estimator::Classifier(last) => last.abilities().wants_orthonormal,
+        Estimator::Regressor(last) => last.abilities().wants_orthonormal,
+        Estimator::AnomalyDetector(last) => last.abilities().wants_orthonormal,
+        Estimator::Clusterer(last) => last.abilities().wants_orthonormal,
+        Estimator::Transformer(_) => false,
     };
     if let (true, Some(basis)) = (wants_orthonormal, steps.last_mut().and_then(|step| step.basis_mut())) {
         basis.set_orthonormal(true);
@@ -70,25 +81,11 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let filters = steps.iter().any(|step| step.may_stop());
     let chain = Chain { steps, filters, ..Chain::default() };
     Ok(match last {
-        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
-        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
-        Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
-        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
-        Built::Clusterer(last) => Built::Clusterer(Box::new(Pipeline::new(chain, last))),
-        // All are listed, so that the compiler asks about a new role.
-        Built::Forecaster(_)
-        | Built::Metric(_)
-        | Built::Statistic(_)
-        | Built::DriftDetector(_)
-        | Built::FeatureDriftDetector(_)
-        | Built::Optimizer(_)
-        | Built::FullVectorOptimizer(_)
-        | Built::Loss(_)
-        | Built::Schedule(_)
-        | Built::Kernel(_)
-        | Built::Generator(_) => {
-            return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners")));
-        }
+        Estimator::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
+        Estimator::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
+        Estimator::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
+        Estimator::Clusterer(last) => Built::Clusterer(Box::new(Pipeline::new(chain, last))),
+        Estimator::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
     })
 }
 
@@ -139,6 +136,12 @@ fn through<R>(
     let result = through(rest, buffer.row(), scratch, last);
     scratch.give_row(buffer);
     result
+}
+
+/// Pass a row through `steps`, of which there are some, to `out`.
+fn transform_through(steps: &[Box<dyn Transformer>], x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+    let Some((last, before)) = steps.split_last() else { return out.copy_from(x) };
+    through(before, x, scratch, |z, scratch| last.transform(z, out, scratch));
 }
 
 fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
@@ -725,6 +728,22 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
 impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, want, out, scratch));
+    }
+
+    /// Transform the rows, then pass them to the last step together, if it asks for that.
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, T>) {
+        if self.chain.steps.is_empty() {
+            return self.last.predict_batch(rows, want, scratch, then);
+        }
+        if !self.abilities.predicts_batches {
+            return predict_each(self, rows, want, scratch, then);
+        }
+        let mut given = scratch.take_rows(rows.len());
+        for (row, given) in given.iter_mut().enumerate().take(rows.len()) {
+            transform_through(&self.chain.steps, rows.at(row), given, scratch);
+        }
+        self.last.predict_batch(&Rows::Owned(&given[..rows.len()]), want, scratch, then);
+        scratch.give_rows(given);
     }
 
     fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagged::Detector;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
-use crate::learner::{step_each, DecisionFunction, Interval, Learner};
+use crate::learner::{step_each, DecisionFunction, Interval, Learner, Then};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, InnerDetector, Part};
 use crate::row::{Row, Scratch, Want};
@@ -352,6 +352,10 @@ impl<T: Task> Part for Retrain<T> {
 impl<T: Task> Learner<T> for Retrain<T> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         self.now.predict(x, want, out, scratch);
+    }
+
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, T>) {
+        self.now.predict_batch(rows, want, scratch, then);
     }
 
     fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {

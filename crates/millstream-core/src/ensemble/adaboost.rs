@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::batch::{Batch, Votes};
+use crate::batch::{Batch, Rows, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
@@ -164,6 +164,18 @@ impl Member for Boosted {
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
         self.learner.vote(x, votes, scratch);
         self.trust()
+    }
+
+    fn vote_rows(
+        &self,
+        rows: &Rows<'_>,
+        stride: usize,
+        votes: &mut [f64],
+        trust: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        self.learner.vote_rows(rows, stride, votes, scratch);
+        trust.fill(self.trust());
     }
 
     fn learner(&self) -> Box<dyn Learner<Classes>> {

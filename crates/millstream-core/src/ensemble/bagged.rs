@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::batch::{Batch, Votes};
+use crate::batch::{Batch, Rows, Votes};
 use crate::declaration::Built;
 use crate::detector::DriftDetector;
 use crate::fault::{Fault, Result};
@@ -258,6 +258,18 @@ impl<L: MemberLearner> Member for Bagged<L> {
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
         self.learner.vote(x, votes, scratch);
         1.0
+    }
+
+    fn vote_rows(
+        &self,
+        rows: &Rows<'_>,
+        stride: usize,
+        votes: &mut [f64],
+        trust: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        self.learner.vote_rows(rows, stride, votes, scratch);
+        trust.fill(1.0);
     }
 
     fn learner(&self) -> Box<dyn Learner<L::Task>> {

@@ -7,19 +7,16 @@ use serde_json::{json, Value as Json};
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, Then};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::Task;
 
-use super::engine::{Coupling, Member, Members};
-use super::threads;
+use super::engine::{Coupling, Member, Members, Poll};
 
 /// The largest number of votes in the outputs of a batch: with many members or classes, batches are shorter.
 const MOST_VOTES: usize = 1 << 21;
-/// Rows that a thread predicts at a time.
-const PIECE: usize = 64;
 
 /// What the members of an ensemble have in common.
 pub trait EnsembleRule<M: Member>: Coupling<M> + Clone + Send + Sync + 'static {
@@ -99,18 +96,19 @@ struct State {
 /// Buffers for combining votes.
 #[derive(Default)]
 struct Buffers {
-    votes: Vec<f64>,
-    trust: Vec<f64>,
+    poll: Poll,
     numbers: Vec<f64>,
 }
 
 impl Buffers {
     fn take(scratch: &mut Scratch) -> Self {
-        Buffers { votes: scratch.take_numbers(), trust: scratch.take_numbers(), numbers: scratch.take_numbers() }
+        let poll = Poll { votes: scratch.take_numbers(), trust: scratch.take_numbers() };
+        Buffers { poll, numbers: scratch.take_numbers() }
     }
 
     fn give(self, scratch: &mut Scratch) {
-        [self.votes, self.trust, self.numbers].into_iter().for_each(|numbers| scratch.give_numbers(numbers));
+        let Buffers { poll: Poll { votes, trust }, numbers } = self;
+        [votes, trust, numbers].into_iter().for_each(|numbers| scratch.give_numbers(numbers));
     }
 }
 
@@ -127,9 +125,9 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
         out: &mut <M::Task as Task>::Prediction,
         buffers: &mut Buffers,
     ) {
-        self.balance_outputs(row, &mut buffers.trust);
+        self.balance_outputs(row, &mut buffers.poll.trust);
         let votes = self.members.outputs().map(|output| output.prediction(row));
-        self.combination.combine(votes, &buffers.trust, want, out, &mut buffers.numbers);
+        self.combination.combine(votes, &buffers.poll.trust, want, out, &mut buffers.numbers);
     }
 
     /// The same as it was learned.
@@ -140,9 +138,9 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
         out: &mut <M::Task as Task>::Prediction,
         buffers: &mut Buffers,
     ) {
-        self.balance_outputs(row, &mut buffers.trust);
+        self.balance_outputs(row, &mut buffers.poll.trust);
         let votes = self.members.outputs().map(|output| output.votes(row));
-        self.combination.combine(votes, &buffers.trust, want, out, &mut buffers.numbers);
+        self.combination.combine(votes, &buffers.poll.trust, want, out, &mut buffers.numbers);
     }
 
     fn balance_outputs(&self, row: usize, trust: &mut Vec<f64>) {
@@ -175,33 +173,17 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
         Ok(())
     }
 
-    /// The votes for some rows, by row, member and class, and their weights, by row and member.
-    fn poll(&self, rows: &Rows<'_>, stride: usize, buffers: &mut Buffers, scratch: &mut Scratch) {
-        let Buffers { votes, trust, .. } = buffers;
-        let members = self.members.len();
-        votes.clear();
-        votes.resize(rows.len() * members * stride, 0.0);
-        trust.clear();
-        trust.resize(rows.len() * members, 0.0);
-        for (index, member) in self.members.iter().enumerate() {
-            for row in 0..rows.len() {
-                let at = row * members + index;
-                trust[at] = member.vote(rows.at(row), &mut votes[at * stride..(at + 1) * stride], scratch);
-            }
-        }
-    }
-
     /// Combine the polled votes for each row.
     fn combine_polled(
         &self,
         stride: usize,
         want: Want,
-        buffers: &mut Buffers,
+        Poll { votes, trust }: &mut Poll,
+        numbers: &mut Vec<f64>,
         out: &mut <M::Task as Task>::Prediction,
         mut then: impl FnMut(&mut <M::Task as Task>::Prediction),
     ) {
         let members = self.members.len();
-        let Buffers { votes, trust, numbers } = buffers;
         for (votes, trust) in votes.chunks_exact(members * stride).zip(trust.chunks_exact_mut(members)) {
             self.rule.balance(trust);
             self.combination.combine(votes.chunks_exact(stride), trust, want, out, numbers);
@@ -240,6 +222,7 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Part for Ensemble<M, R,
         let threads = self.members.threads().min(self.members.len()).max(all.threads);
         self.rule.abilities(Abilities {
             takes_batches: true,
+            predicts_batches: true,
             mini_batches: false,
             wants_orthonormal: false,
             threads,
@@ -307,8 +290,9 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Part for Ensemble<M, R,
 impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Learner<M::Task> for Ensemble<M, R, C> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut <M::Task as Task>::Prediction, scratch: &mut Scratch) {
         let (mut buffers, stride) = (Buffers::take(scratch), self.combination.stride(&[]));
-        self.poll(&Rows::One(x), stride, &mut buffers, scratch);
-        self.combine_polled(stride, want, &mut buffers, out, |_| {});
+        let Buffers { poll, numbers } = &mut buffers;
+        self.members.poll(&Rows::One(x), stride, poll, scratch);
+        self.combine_polled(stride, want, poll, numbers, out, |_| {});
         buffers.give(scratch);
     }
 
@@ -405,25 +389,14 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Learner<M::Task> for En
         refused
     }
 
-    fn predict_batch(
-        &self,
-        rows: &Rows<'_>,
-        want: Want,
-        out: &mut <M::Task as Task>::Predictions,
-        scratch: &mut Scratch,
-    ) {
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, M::Task>) {
         let stride = self.combination.stride(&[]);
-        let mut pieces: Vec<(usize, Buffers)> =
-            (0..rows.len()).step_by(PIECE).map(|from| (from, Buffers::default())).collect();
-        threads::each(self.members.threads(), &mut pieces, scratch, |(from, buffers), scratch| {
-            self.poll(&rows.slice(*from, (*from + PIECE).min(rows.len())), stride, buffers, scratch);
-        });
-        let mut prediction = M::Task::take(scratch);
-        for (_, buffers) in &mut pieces {
-            self.combine_polled(stride, want, buffers, &mut prediction, |prediction| {
-                M::Task::push(prediction, want, out);
-            });
+        let mut polls = self.members.poll_batch(rows, stride, scratch);
+        let (mut prediction, mut numbers) = (M::Task::take(scratch), scratch.take_numbers());
+        for poll in &mut polls {
+            self.combine_polled(stride, want, poll, &mut numbers, &mut prediction, &mut *then);
         }
+        scratch.give_numbers(numbers);
         M::Task::give(prediction, scratch);
     }
 

@@ -11,7 +11,7 @@
 //! A row that one member refuses must leave all of them unchanged, and members cannot undo. Infallible members
 //! (`Part::infallible`) need nothing. Others are copied, and the rows since are kept: see `journal`.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Rows};
 use crate::fault::Fault;
 use crate::learner::Learner;
 use crate::part::Part;
@@ -26,6 +26,8 @@ use super::threads;
 const FEWEST_ROWS: usize = 16;
 /// Rows of an output that is kept between calls.
 const KEPT_ROWS: usize = 64;
+/// Rows that a thread predicts at a time.
+const PIECE: usize = 64;
 /// Sections of a batch that members of a chain process at the same time.
 const STAGES: usize = 8;
 
@@ -56,6 +58,19 @@ pub trait Member: Part + Clone + 'static {
     }
     /// The votes for a row, by class code, or the number; returns their weight.
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64;
+    /// `vote` for each of some rows: `stride` votes per row, and their weights.
+    fn vote_rows(
+        &self,
+        rows: &Rows<'_>,
+        stride: usize,
+        votes: &mut [f64],
+        trust: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        for (row, (votes, trust)) in votes.chunks_exact_mut(stride).zip(trust).enumerate() {
+            *trust = self.vote(rows.at(row), votes, scratch);
+        }
+    }
     /// Names and kinds of its learner's input.
     fn input(&self, schema: &Schema) -> Schema {
         schema.clone()
@@ -148,6 +163,15 @@ impl MemberOutput {
         8 * (numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>() + self.calls.capacity())
             + rows.sum::<usize>()
     }
+}
+
+/// The votes of all members for some rows, without learning.
+#[derive(Debug, Default)]
+pub struct Poll {
+    /// By row, member and class.
+    pub votes: Vec<f64>,
+    /// The weights of the votes, by row and member.
+    pub trust: Vec<f64>,
 }
 
 #[derive(Clone)]
@@ -286,6 +310,58 @@ impl<M: Member> Members<M> {
     pub fn commit(&mut self) {
         self.savepoint = Savepoint::None;
         self.slots.iter_mut().for_each(|slot| slot.member.commit());
+    }
+
+    /// Ask all members about some rows, row by row.
+    pub fn poll(&self, rows: &Rows<'_>, stride: usize, poll: &mut Poll, scratch: &mut Scratch) {
+        let (Poll { votes, trust }, members) = (poll, self.len());
+        votes.clear();
+        votes.resize(rows.len() * members * stride, 0.0);
+        trust.clear();
+        trust.resize(rows.len() * members, 0.0);
+        for (index, member) in self.iter().enumerate() {
+            for row in 0..rows.len() {
+                let at = row * members + index;
+                trust[at] = member.vote(rows.at(row), &mut votes[at * stride..(at + 1) * stride], scratch);
+            }
+        }
+    }
+
+    /// The same for members that predict batches, and so use their own threads.
+    fn poll_together(&self, rows: &Rows<'_>, stride: usize, poll: &mut Poll, scratch: &mut Scratch) {
+        let members = self.len();
+        poll.votes.resize(rows.len() * members * stride, 0.0);
+        poll.trust.resize(rows.len() * members, 0.0);
+        let (mut votes, mut trust) = (scratch.take_numbers(), scratch.take_numbers());
+        votes.resize(rows.len() * stride, 0.0);
+        trust.resize(rows.len(), 0.0);
+        for (index, member) in self.iter().enumerate() {
+            member.vote_rows(rows, stride, &mut votes, &mut trust, scratch);
+            for (row, (votes, &trust)) in votes.chunks_exact(stride).zip(&trust).enumerate() {
+                let at = row * members + index;
+                poll.votes[at * stride..(at + 1) * stride].copy_from_slice(votes);
+                poll.trust[at] = trust;
+            }
+        }
+        scratch.give_numbers(votes);
+        scratch.give_numbers(trust);
+    }
+
+    /// Ask all members about many rows, on the requested number of threads: polls of some rows each, in order.
+    pub fn poll_batch(&self, rows: &Rows<'_>, stride: usize, scratch: &mut Scratch) -> Vec<Poll> {
+        let together = self.iter().any(|member| member.abilities().predicts_batches);
+        // The members spread the rows over their threads if the ensemble has none.
+        let size = if together && self.threads == 1 { rows.len().max(1) } else { PIECE };
+        let mut pieces: Vec<(usize, Poll)> =
+            (0..rows.len()).step_by(size).map(|from| (from, Poll::default())).collect();
+        threads::each(self.threads, &mut pieces, scratch, |(from, poll), scratch| {
+            let piece = rows.slice(*from, (*from + size).min(rows.len()));
+            match together {
+                true => self.poll_together(&piece, stride, poll, scratch),
+                false => self.poll(&piece, stride, poll, scratch),
+            }
+        });
+        pieces.into_iter().map(|(_, poll)| poll).collect()
     }
 
     /// The outputs for the last batch, in the order of members.

@@ -1,6 +1,6 @@
 //! Learners as members of ensembles: boxed learners of any task, and those with output codes.
 
-use crate::batch::{Batch, Votes};
+use crate::batch::{Batch, Rows, Votes};
 use crate::fault::Fault;
 use crate::learner::Learner;
 use crate::part::Part;
@@ -29,6 +29,8 @@ pub trait MemberLearner: Clone + Send + Sync + 'static {
     ) -> Option<(usize, Fault)>;
     /// The votes for a row, by class code, or the number.
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch);
+    /// The votes for each of some rows, `stride` per row.
+    fn vote_rows(&self, rows: &Rows<'_>, stride: usize, votes: &mut [f64], scratch: &mut Scratch);
     /// The error of the votes for a row; none without votes.
     #[inline]
     fn error(votes: &[f64], truth: Truth<Self>) -> Option<f64> {
@@ -66,6 +68,15 @@ impl<T: Task> MemberLearner for Box<dyn Learner<T>> {
         self.predict(x, T::ALL, &mut prediction, scratch);
         T::vote(&prediction, votes);
         T::give(prediction, scratch);
+    }
+
+    fn vote_rows(&self, rows: &Rows<'_>, stride: usize, votes: &mut [f64], scratch: &mut Scratch) {
+        let mut votes = votes.chunks_exact_mut(stride);
+        self.predict_batch(rows, T::ALL, scratch, &mut |prediction| {
+            if let Some(votes) = votes.next() {
+                T::vote(prediction, votes);
+            }
+        });
     }
 
     fn alone(&self) -> Box<dyn Learner<T>> {

@@ -5,7 +5,7 @@
 //! one has a random bit and the other the opposite one. So the halves differ by one class at most, and both are
 //! non-empty from the second class on. A member's vote for a bit is a vote for every class with that bit.
 
-use crate::batch::{Batch, Votes};
+use crate::batch::{Batch, Rows, Votes};
 use crate::fault::Fault;
 use crate::learner::Learner;
 use crate::numeric::random::Random;
@@ -92,6 +92,20 @@ impl MemberLearner for Coded {
         for (class, vote) in votes.iter_mut().enumerate() {
             *vote = halves[self.bit(class as u32) as usize];
         }
+    }
+
+    fn vote_rows(&self, rows: &Rows<'_>, stride: usize, votes: &mut [f64], scratch: &mut Scratch) {
+        let (mut bits, mut halves) = (scratch.take_indices(), scratch.take_numbers());
+        bits.extend((0..stride as u32).map(|class| self.bit(class)));
+        halves.resize(2 * rows.len(), 0.0);
+        self.learner.vote_rows(rows, 2, &mut halves, scratch);
+        for (votes, halves) in votes.chunks_exact_mut(stride).zip(halves.chunks_exact(2)) {
+            for (vote, &bit) in votes.iter_mut().zip(&bits) {
+                *vote = halves[bit as usize];
+            }
+        }
+        scratch.give_indices(bits);
+        scratch.give_numbers(halves);
     }
 
     /// Any class of the correct half counts as correct: the member cannot distinguish them.

@@ -405,6 +405,27 @@ impl<L: MemberLearner> Member for Patch<L> {
         self.trust()
     }
 
+    fn vote_rows(
+        &self,
+        rows: &Rows<'_>,
+        stride: usize,
+        votes: &mut [f64],
+        trust: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        if self.settings.size == Size::All {
+            self.front.learner.vote_rows(rows, stride, votes, scratch);
+        } else {
+            let mut given = scratch.take_rows(rows.len());
+            for (row, given) in given.iter_mut().enumerate().take(rows.len()) {
+                self.front.subspace.cut(rows.at(row), given);
+            }
+            self.front.learner.vote_rows(&Rows::Owned(&given[..rows.len()]), stride, votes, scratch);
+            scratch.give_rows(given);
+        }
+        trust.fill(self.trust());
+    }
+
     fn input(&self, schema: &Schema) -> Schema {
         match self.settings.size {
             Size::All => schema.clone(),

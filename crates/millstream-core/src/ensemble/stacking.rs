@@ -14,7 +14,7 @@ use crate::batch::{Batch, Rows, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::{vote_each, Learner};
+use crate::learner::{vote_each, Learner, Then};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -261,6 +261,7 @@ impl<T: Task> Part for Stack<T> {
         let all = self.members.iter().map(Part::abilities).fold(self.meta.abilities(), Abilities::and);
         Abilities {
             takes_batches: true,
+            predicts_batches: true,
             mini_batches: false,
             wants_orthonormal: false,
             // The meta model receives the features, too, if requested.
@@ -335,6 +336,18 @@ impl<T: Task> Part for Stack<T> {
 impl<T: Task> Learner<T> for Stack<T> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         self.ask(x, scratch, |meta, row, scratch| meta.predict(row, want, out, scratch));
+    }
+
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, T>) {
+        let (models, stride) = (self.members.len(), self.stride(&[]));
+        let polls = self.members.poll_batch(rows, stride, scratch);
+        let votes = polls.iter().flat_map(|poll| poll.votes.chunks_exact(models * stride));
+        let mut given = scratch.take_rows(rows.len());
+        for (row, (given, votes)) in given.iter_mut().zip(votes).enumerate() {
+            self.layout.write(rows.at(row), |at| votes[at % models * stride + at / models], given);
+        }
+        self.meta.predict_batch(&Rows::Owned(&given[..rows.len()]), want, scratch, then);
+        scratch.give_rows(given);
     }
 
     fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {

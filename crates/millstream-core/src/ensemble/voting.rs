@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::batch::{Batch, Votes};
+use crate::batch::{Batch, Rows, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
@@ -237,6 +237,21 @@ impl<L: MemberLearner> Member for Voter<L> {
             harden(votes);
         }
         self.weight()
+    }
+
+    fn vote_rows(
+        &self,
+        rows: &Rows<'_>,
+        stride: usize,
+        votes: &mut [f64],
+        trust: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        self.learner.vote_rows(rows, stride, votes, scratch);
+        if self.hard {
+            votes.chunks_exact_mut(stride).for_each(harden);
+        }
+        trust.fill(self.weight());
     }
 
     fn learner(&self) -> Box<dyn Learner<L::Task>> {

@@ -35,24 +35,24 @@ pub enum Estimator {
 /// Compile `$learner` for the task of a model, or evaluate `$transformer`.
 macro_rules! for_task {
     ($root:expr, $task:ident => $learner:expr, transformer => $transformer:expr) => {
-        match $root.role() {
-            $crate::declaration::Role::Classifier => {
+        match $root.estimator {
+            $crate::held::Estimator::Classifier(_) => {
                 type $task = $crate::task::Classes;
                 $learner
             }
-            $crate::declaration::Role::Regressor => {
+            $crate::held::Estimator::Regressor(_) => {
                 type $task = $crate::task::Numbers;
                 $learner
             }
-            $crate::declaration::Role::AnomalyDetector => {
+            $crate::held::Estimator::AnomalyDetector(_) => {
                 type $task = $crate::task::Anomalies;
                 $learner
             }
-            $crate::declaration::Role::Clusterer => {
+            $crate::held::Estimator::Clusterer(_) => {
                 type $task = $crate::task::Clusters;
                 $learner
             }
-            _ => $transformer,
+            $crate::held::Estimator::Transformer(_) => $transformer,
         }
     };
 }

@@ -14,7 +14,7 @@ use crate::ensemble::engine::{Coupling, Member, MemberOutput, Members};
 use crate::ensemble::learner::MemberLearner;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{predict_each, Learner, Then};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -350,6 +350,29 @@ impl Learner<Classes> for OneVsRest {
             (member.code, vote[0])
         });
         combine(votes, self.codes(), want, out);
+    }
+
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, scratch: &mut Scratch, then: &mut Then<'_, Classes>) {
+        if !self.unlearned.abilities().predicts_batches {
+            return predict_each(self, rows, want, scratch, then);
+        }
+        // By member and row.
+        let (mut votes, mut halves) = (scratch.take_numbers(), scratch.take_numbers());
+        halves.resize(2 * rows.len(), 0.0);
+        for member in self.members.iter() {
+            member.learner.vote_rows(rows, 2, &mut halves, scratch);
+            votes.extend(halves.chunks_exact(2).map(|half| half[1]));
+        }
+        let mut prediction = scratch.take_prediction();
+        for row in 0..rows.len() {
+            let votes = votes.iter().skip(row).step_by(rows.len());
+            let votes = self.members.iter().zip(votes).map(|(member, &vote)| (member.code, vote));
+            combine(votes, self.codes(), want, &mut prediction);
+            then(&mut prediction);
+        }
+        scratch.give_prediction(prediction);
+        scratch.give_numbers(halves);
+        scratch.give_numbers(votes);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
