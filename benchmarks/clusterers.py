@@ -29,12 +29,6 @@ def blobs(rows: int, width: int, count: int) -> Any:
     return centres[random.integers(0, count, rows)] + random.normal(size=(rows, width))
 
 
-def _inertia(X: Any, centres: Any) -> float:
-    """Mean squared distance of some rows to the nearest centre."""
-    some = X[:2000]
-    return float(((some[:, None] - centres[None]) ** 2).sum(axis=2).min(axis=1).mean())
-
-
 def _ours(name: str, X: Any, init: Any) -> Side:
     def prepare() -> Callable[[], Outcome]:
         batches = {"batch_size": BATCH} if name == "MiniBatchKMeans" else {}
@@ -42,8 +36,7 @@ def _ours(name: str, X: Any, init: Any) -> Side:
 
         def run() -> Outcome:
             model.learn_many(X)
-            centres = np.array([list(centre.values()) for centre in model.centers.values()])
-            return Outcome(_inertia(X, centres), model.memory)
+            return Outcome(memory=model.memory)
 
         return run
 
@@ -59,7 +52,7 @@ def _sklearn(X: Any, init: Any) -> Side:
         def run() -> Outcome:
             for start in range(0, len(X), BATCH):
                 model.partial_fit(X[start : start + BATCH])
-            return Outcome(_inertia(X, model.cluster_centers_))
+            return Outcome()
 
         return run
 
@@ -92,5 +85,9 @@ def _compared(name: str, size: float, rows: int, width: int, count: int, goal: f
     sides = [_ours(name, X, init), _sklearn(X, init), _river(few, count)]
     title = f"{name}, {count} clusters of {width} columns, learn_many"
     return Comparison(
-        title, "mean squared distance", sides, {"scikit-learn": goal}, f"batches of {BATCH} rows in scikit-learn"
+        title,
+        "",
+        sides,
+        {"scikit-learn": goal},
+        f"batches of {BATCH} rows in scikit-learn; tests compare the centres",
     )

@@ -203,7 +203,7 @@ def test_sparse_rows_are_dense_rows() -> None:
         (lambda: cluster.KMeans(0), "n_clusters must be"),
         (lambda: cluster.KMeans(3, init=[[1.0], [2.0]]), "init must have n_clusters=3 centres, got 2"),
         (lambda: cluster.KMeans(2, init=[[1.0], [2.0, 3.0]]), "init must have the same number of features"),
-        (lambda: cluster.KMeans(3, init_size=2), "init_size must be at least n_clusters=3, got 2"),
+        (lambda: cluster.KMeans(3, init_size=0), "init_size must be"),
         (lambda: cluster.KMeans(3, learning_rate=0.5, half_life=3), "set learning_rate or half_life, not both"),
         (lambda: cluster.KMeans(3, half_life=0.5), "half_life must be"),
         (lambda: cluster.MiniBatchKMeans(3, batch_size=0), "batch_size must be"),

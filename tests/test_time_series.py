@@ -588,7 +588,7 @@ def test_a_forecaster_is_not_a_model_of_features() -> None:
     assert roles.FORECASTER.asks == ("forecast",)
     for forecaster in (model, Drift()):
         with pytest.raises(
-            InvalidType, match="a model must be a classifier, a regressor or an anomaly detector, got"
+            InvalidType, match="a model must be a classifier, a regressor, an anomaly detector or a clusterer, got"
         ):
             evaluate.prequential(forecaster, [({"a": 1.0}, 1.0)])
         with pytest.raises(InvalidType):

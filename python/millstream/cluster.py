@@ -65,7 +65,7 @@ class KMeans(_Centred):
     half_life
         Number of rows of the stream after which the weight of a row has halved; None for no decay.
     init_size
-        Number of first rows that are kept and clustered; None for 20 per cluster.
+        Number of first rows that are kept and clustered, at least one per cluster; None for 20 per cluster.
     init
         Initial centres instead, one list of numbers for each, in the order of the features.
     reassignment_ratio
@@ -138,7 +138,7 @@ class MiniBatchKMeans(_Centred):
     batch_size
         Number of rows after which the centres move.
     init_size
-        Number of first rows that are kept and clustered; None for 20 per cluster.
+        Number of first rows that are kept and clustered, at least one per cluster; None for 20 per cluster.
     init
         Initial centres instead, one list of numbers for each, in the order of the features.
     reassignment_ratio

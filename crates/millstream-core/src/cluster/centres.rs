@@ -194,24 +194,24 @@ impl Centres {
     fn nearest_of_many(&self, x: &[f64]) -> Nearest {
         let size = self.width * LANES;
         let (x, rest) = x.split_at(STRIDE);
-        let mut partial = [([0.0; LANES], 0.0); MOST_BLOCKS];
+        let (mut partial, mut lows) = ([[0.0; LANES]; MOST_BLOCKS], [0.0; MOST_BLOCKS]);
         let (mut first, mut closest) = (0, f64::INFINITY);
-        for (index, (block, (sums, low))) in self.blocks.chunks_exact(size).zip(&mut partial).enumerate() {
-            add_squares(x, block, sums);
-            *low = least(sums);
+        let kept = partial.iter_mut().zip(&mut lows);
+        for (index, (block, (partial, low))) in self.blocks.chunks_exact(size).zip(kept).enumerate() {
+            // A local array stays in registers.
+            let mut sums = [0.0; LANES];
+            add_squares(x, block, &mut sums);
+            (*partial, *low) = (sums, least(&sums));
             if *low < closest {
                 (first, closest) = (index, *low);
             }
         }
         let mut best = NOTHING;
-        let offer = |index: usize, best: &mut Nearest| {
-            let block = &self.blocks[index * size + STRIDE * LANES..(index + 1) * size];
-            offer_block(rest, block, partial[index].0, index, best);
-        };
-        offer(first, &mut best);
-        for index in (0..self.blocks.len() / size).filter(|&index| index != first) {
-            if partial[index].1 <= best.distance {
-                offer(index, &mut best);
+        let start = &self.blocks[first * size + STRIDE * LANES..(first + 1) * size];
+        offer_block(rest, start, partial[first], first, &mut best);
+        for (index, block) in self.blocks.chunks_exact(size).enumerate() {
+            if index != first && lows[index] <= best.distance {
+                offer_block(rest, &block[STRIDE * LANES..], partial[index], index, &mut best);
             }
         }
         best
@@ -252,9 +252,9 @@ impl Centres {
     /// Move a centre towards a row; `rate` is the fraction of the way.
     #[inline]
     pub fn approach(&mut self, cluster: usize, x: &[f64], rate: f64) {
-        let start = self.place(cluster, 0);
-        for (centre, &x) in self.blocks[start..].iter_mut().step_by(LANES).zip(x) {
-            *centre += rate * (x - *centre);
+        let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
+        for (centres, &x) in self.blocks[block..].as_chunks_mut::<LANES>().0.iter_mut().zip(x) {
+            centres[lane] += rate * (x - centres[lane]);
         }
     }
 
@@ -269,9 +269,9 @@ impl Centres {
     /// Add w times the differences of a row from a centre.
     #[inline]
     pub fn add_differences(&self, cluster: usize, x: &[f64], w: f64, sums: &mut [f64]) {
-        let start = self.place(cluster, 0);
-        for ((sum, &x), &centre) in sums.iter_mut().zip(x).zip(self.blocks[start..].iter().step_by(LANES)) {
-            *sum += w * (x - centre);
+        let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
+        for ((sum, &x), centres) in sums.iter_mut().zip(x).zip(self.blocks[block..].as_chunks::<LANES>().0) {
+            *sum += w * (x - centres[lane]);
         }
     }
 

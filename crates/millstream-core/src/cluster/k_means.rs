@@ -41,7 +41,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
         Parameter::new(
             "half_life",
-            Kind::Optional(&Kind::Float(Bounds::new(1.0, true, 1e12, true))),
+            Kind::Optional(&Kind::Float(Bounds::new(1.0, true, 1e9, true))),
             DefaultValue::Null,
             "number of rows after which the weight of a row has halved; null for no decay",
         ),

@@ -55,7 +55,7 @@ pub const INIT_SIZE: Parameter = Parameter::new(
     "init_size",
     Kind::Optional(&Kind::Integer { low: 1, high: 1 << 24 }),
     DefaultValue::Null,
-    "number of first rows that are kept and clustered; null for 20 per cluster",
+    "number of first rows that are kept and clustered, at least one per cluster; null for 20 per cluster",
 );
 pub const REASSIGNMENT_RATIO: Parameter = Parameter::new(
     "reassignment_ratio",
@@ -146,13 +146,11 @@ impl<U: Update> OnlineKMeans<U> {
         if init.iter().flatten().any(|x| x.abs() > LARGEST) || init.len() * width > MOST_NUMBERS {
             return refuse(format!("init must have up to {MOST_NUMBERS} numbers of size up to {LARGEST:e}"));
         }
+        // Fewer rows than clusters could not give a centre to each.
         let init_size = match arguments.value("init_size")?.is_null() {
             true => FIRST_ROWS * n_clusters,
-            false => arguments.size("init_size")?,
+            false => arguments.size("init_size")?.max(n_clusters),
         };
-        if init_size < n_clusters {
-            return refuse(format!("init_size must be at least n_clusters={n_clusters}, got {init_size}"));
-        }
         let seed = arguments.integer("seed")? as u64;
         Ok(OnlineKMeans {
             settings: Settings {
