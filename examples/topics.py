@@ -1,8 +1,8 @@
 """Topics of a stream of headlines, in which a new subject with new words appears halfway.
 
-The lesson: a vocabulary that is fixed at the start cannot describe what comes later. The model that may add words
-finds the new subject within a few batches, and nothing has to be restarted. A second lesson is in the learning
-rate: it falls with the number of batches, so a model that has seen much changes its topics slowly."""
+The lesson: a vocabulary that is fixed at the start cannot describe what comes later. A model that may add words
+finds the new subject and makes room for it, and nothing has to be restarted.
+"""
 
 from __future__ import annotations
 

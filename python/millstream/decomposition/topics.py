@@ -54,7 +54,7 @@ class LDA(Decomposition):
     0
     >>> sorted(lda.top_words(1))
     [['goal'], ['oven']]
-    >>> a, b = (lda.transform_one({word: 3}) for word in ("match", "flour"))
+    >>> a, b = (lda.transform_one({word: 3}) for word in ("goal", "oven"))
     >>> max(a, key=a.get) == max(b, key=b.get)
     False
 

@@ -216,9 +216,8 @@ impl Method for Nmf {
             for (factor, part) in gram[i * k..(i + 1) * k].iter().zip(next.parts.chunks_exact(width)) {
                 add(sum, *factor, part);
             }
-            for j in 0..width {
-                let at = i * width + j;
-                let denominator = if sum[j] == 0.0 { EPSILON } else { sum[j] };
+            for (at, &sum) in (i * width..).zip(&*sum) {
+                let denominator = if sum == 0.0 { EPSILON } else { sum };
                 next.numerators[at] = self.forgetting * next.numerators[at] + products[at] * next.parts[at];
                 next.denominators[at] = self.forgetting * next.denominators[at] + denominator;
             }

@@ -143,12 +143,12 @@ impl WithSimd for AddProducts<'_> {
                         }
                     }
                 }
-                for k in 0..4.min(width - 4 * i) {
+                for (k, products) in tile.iter().enumerate().take(width - 4 * i) {
                     let count = if i == j { k + 1 } else { 4 };
                     let start = triangle(4 * i + k) + 4 * j;
                     let sums = &mut sums[start..start + count];
                     for l in 0..sums.len().min(4) {
-                        sums[l] += tile[k][l];
+                        sums[l] += products[l];
                     }
                 }
             }
@@ -215,8 +215,8 @@ impl Fitted {
         if self.weights.is_empty() {
             self.weights = vec![before; self.width()];
         }
-        for i in 0..self.width() {
-            let x = x.get(i).copied().unwrap_or(absent[i]);
+        for (i, &absent) in absent.iter().enumerate() {
+            let x = x.get(i).copied().unwrap_or(absent);
             if x.is_nan() {
                 centred.push(0.0);
                 continue;

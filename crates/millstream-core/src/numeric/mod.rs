@@ -3,7 +3,7 @@
 //! | topic | module |
 //! |---|---|
 //! | the scalar product of dense vectors | `dot` |
-//! | the digamma function | `digamma` |
+//! | the exponential of the digamma function | `digamma` |
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
