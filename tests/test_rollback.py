@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 import random
+import re
+import signal
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -294,16 +297,16 @@ def test_functions_and_native_steps_are_never_copied(monkeypatch: pytest.MonkeyP
     assert model.learned == 100
 
 
-class Locked(Centred):
+class Generating(Centred):
     """Cannot be copied."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lock = threading.Lock()
+        self.numbers = (number for number in range(10))
 
 
 def test_a_step_that_cannot_be_copied_still_learns() -> None:
-    step = Locked()
+    step = Generating()
     model = step | Logistic()
     TRAP.left = -1
     model.learn_one({"a": 1.0}, True)
@@ -529,13 +532,14 @@ def test_a_snapshot_restores_everything_in_place() -> None:
     holder.names.clear()
     holder.pair[0]["deep"].append(2)
     holder.numbers *= 2.0
+    holder.numbers.resize(3, refcheck=False)
     holder.random.random()
     holder.inner.totals[0][0] = 7.0
     del holder.missing
     holder.new = 1  # type: ignore[attr-defined]
     assert pickle.dumps(holder) != before
     for _ in range(2):
-        snapshot.put_back(taken)
+        snapshot.put_back([taken])
         assert pickle.dumps(holder) == before
     assert holder.alias is holder.grouped
     now = [holder.ordered, holder.counts, holder.grouped, holder.names, holder.numbers, holder.inner]
@@ -544,7 +548,7 @@ def test_a_snapshot_restores_everything_in_place() -> None:
 
 @pytest.mark.parametrize(
     "held",
-    [threading.Lock(), preprocessing.StandardScaler(), iter([1]), list(range(1000)), np.zeros(10_000), TRAP],
+    [preprocessing.StandardScaler(), iter([1]), list(range(1000)), np.zeros(10_000), np.zeros(9)[::3], TRAP],
     ids=lambda held: type(held).__name__,
 )
 def test_no_snapshot_of_what_is_large_or_hides_its_state(held: Any) -> None:
@@ -552,6 +556,44 @@ def test_no_snapshot_of_what_is_large_or_hides_its_state(held: Any) -> None:
     assert snapshot.take(step) is not None
     step.held = held  # type: ignore[attr-defined]
     assert snapshot.take(step) is None
+
+
+@pytest.mark.parametrize(
+    "held",
+    [threading.Lock(), threading.RLock(), logging.getLogger("steps"), signal.SIGINT, re.compile("a"), len, str],
+    ids=lambda held: type(held).__name__,
+)
+def test_a_step_may_hold_what_examples_do_not_change(held: Any) -> None:
+    step = Centred()
+    step.held, step.method = held, step.transform_one  # type: ignore[attr-defined]
+    assert snapshot.take(step) is not None
+    model = step | Logistic()
+    TRAP.left = -1
+    model.learn_one({"a": 1.0}, True)
+    model.learn_one({"a": 2.0}, False)
+    with pytest.raises(ValueError, match="class"):
+        model.learn_one({"a": 1.0, "b": 1.0}, "neither")
+    assert (step.count, step.means["a"] < 2.0, step.held) == (2, True, held)  # type: ignore[attr-defined]
+
+
+def test_an_interrupted_restoration_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Centred()
+    model = step | Logistic()
+    TRAP.left = -1
+    model.learn_one({"a": 1.0}, True)
+    model.learn_one({"a": 2.0}, False)
+    before, calls, usual = state_of(step), iter(range(100)), snapshot._put_items
+
+    def interrupted(target: Any, items: Any) -> None:
+        if next(calls) == 0:
+            target.clear()
+            raise KeyboardInterrupt
+        usual(target, items)
+
+    monkeypatch.setitem(snapshot._CONTAINERS, dict, (dict, interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        model.learn_one({"a": 1.0, "b": 1.0}, "neither")
+    assert state_of(step) == before
 
 
 @pytest.mark.parametrize("error", [ConnectionError, KeyboardInterrupt])

@@ -39,8 +39,8 @@ class Pipeline(Model):
     more than about 250 values is copied every 64 examples or more, as often as this costs less than learning; a
     rollback repeats the examples since then on a copy. If this fails too, the step keeps what it has learned, and
     the rollback is completed before the next example. Such a step must therefore learn the same from the same
-    examples: draw random numbers from a generator that is an attribute. A step that `copy.deepcopy` cannot copy
-    keeps the example.
+    examples: draw random numbers from a generator that is an attribute. A large step that `copy.deepcopy` cannot
+    copy keeps the example.
 
     Parameters
     ----------

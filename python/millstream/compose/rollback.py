@@ -158,8 +158,7 @@ class Rollback:
 
     def finish(self) -> None:
         """Complete the rollback of a row, also one that failed or was interrupted."""
-        for snapshot in self._snapshots:
-            put_back(snapshot)
+        put_back(self._snapshots)
         self._snapshots = []
         if self._row:
             replays = []

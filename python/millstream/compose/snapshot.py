@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import fractions
+import logging
 import random
 import re
 import struct
+import threading
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
@@ -36,8 +39,12 @@ _FIXED = frozenset(
         *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType, re.Pattern),
         *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
         *(decimal.Decimal, fractions.Fraction, np.float64, np.float32, np.int64, np.bool_),
+        # A lock has no state that an example could change, as it is released after the example.
+        *(type(threading.Lock()), type(threading.RLock())),
     }
 )
+#: Instances of these are shared, also of subclasses.
+_SHARED = (enum.Enum, logging.Logger)
 
 
 def _put_items(target: dict[Any, Any], items: dict[Any, Any]) -> None:
@@ -65,6 +72,8 @@ def _put_deque(target: deque[Any], items: list[Any]) -> None:
 
 
 def _put_array(target: Any, numbers: Any) -> None:
+    if target.shape != numbers.shape:
+        target.resize(numbers.shape, refcheck=False)
     target[...] = numbers
 
 
@@ -136,9 +145,14 @@ def take(item: Any) -> Snapshot | None:
             found.append((_put_random, value, value.getstate()))
         elif kind is np.ndarray:
             left -= 1 + value.size // 16
-            if left < 0 or value.dtype.hasobject or not value.flags.writeable:
+            # An array that owns its memory may change its shape and back.
+            if left < 0 or value.dtype.hasobject or not (value.flags.writeable and value.flags.owndata):
                 return None
             found.append((_put_array, value, value.copy()))
+        elif kind is types.MethodType:
+            to_visit.append(value.__self__)
+        elif isinstance(value, _SHARED):
+            continue
         elif _is_plain(kind):
             for slot in _slots(kind):
                 held = _held(value, slot)
@@ -152,10 +166,19 @@ def take(item: Any) -> Snapshot | None:
     return found
 
 
-def put_back(snapshot: Snapshot) -> None:
-    """Restore the contents."""
-    for put, target, contents in snapshot:
-        put(target, contents)
+def put_back(snapshots: list[Snapshot]) -> None:
+    """Restore the contents; an interruption does not leave them half restored."""
+    try:
+        _put_back(snapshots)
+    except BaseException:
+        _put_back(snapshots)
+        raise
+
+
+def _put_back(snapshots: list[Snapshot]) -> None:
+    for snapshot in snapshots:
+        for put, target, contents in snapshot:
+            put(target, contents)
 
 
 def _are_fixed_keys(keys: Any) -> bool:
