@@ -151,8 +151,8 @@ fn subtract(columns: &[f64], n: usize, factors: &[f64], out: &mut [f64]) {
             *x = *x - a * f[0] - b * f[1] - c * f[2] - d * f[3];
         }
     }
-    for k in rest..factors.len() {
-        out.iter_mut().zip(column(k)).for_each(|(x, c)| *x -= c * factors[k]);
+    for (k, factor) in factors.iter().enumerate().skip(rest) {
+        out.iter_mut().zip(column(k)).for_each(|(x, c)| *x -= c * factor);
     }
 }
 
