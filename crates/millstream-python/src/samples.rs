@@ -47,7 +47,10 @@ impl Sampler {
     }
 
     /// Receive a row, with its target, weight and time.
-    #[pyo3(signature = (x, y=None, w=Weight::ONE, t=None))]
+    #[pyo3(
+        signature = (x, y=None, w=Weight::ONE, t=None),
+        text_signature = "($self, x, y=None, w=1.0, t=None)"
+    )]
     fn _learn_one(
         slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
@@ -512,7 +515,7 @@ fn record(x: &Bound<'_, PyDict>, y: Option<&Bound<'_, PyAny>>) -> Record {
     NAMES.set(Some(names.clone()));
     Record {
         names,
-        values: x.values().iter().map(|value| read_value(&value)).collect(),
+        values: x.iter().map(|(_, value)| read_value(&value)).collect(),
         y: y.map_or(Value::Missing, read_value),
     }
 }

@@ -48,7 +48,7 @@ impl Random {
     /// Uniform in (0, 1), never 0 or 1, with 52 bits: its logarithm is finite and not 0.
     #[inline]
     pub fn open_unit(&mut self) -> f64 {
-        ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+        open_unit_of(self.bits())
     }
 
     /// Uniform in [low, high).
@@ -154,6 +154,12 @@ impl<'de> Deserialize<'de> for Random {
     }
 }
 
+/// The middle of the interval of length 2⁻⁵² that the first bits select. With 53 bits, the last one would round to 1.
+#[inline]
+fn open_unit_of(bits: u64) -> f64 {
+    ((bits >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+}
+
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -245,6 +251,23 @@ mod tests {
         // SplitMix64 of 1234567, as in the reference.
         let mut state = 1_234_567;
         assert_eq!(split_mix(&mut state), 6_457_827_717_110_365_317);
+    }
+
+    #[test]
+    fn an_open_unit_is_never_0_or_1() {
+        assert_eq!(open_unit_of(0), 0.5f64.powi(53));
+        assert_eq!(open_unit_of(u64::MAX), 1.0 - 0.5f64.powi(53));
+        assert!(ln(open_unit_of(u64::MAX)) < 0.0 && ln(open_unit_of(0)).is_finite());
+    }
+
+    #[test]
+    fn large_numbers_are_drawn_without_bias() {
+        let mut random = Random::new(3, 2);
+        let n = (1 << 63) + (1 << 62);
+        let high = (0..4000).filter(|_| random.below_64(n) >= 1 << 63).count();
+        // A third of them, with a deviation of 30.
+        assert!((1210..1460).contains(&high), "{high}");
+        assert!((0..1000).all(|_| random.below_64(3) < 3));
     }
 
     #[test]
