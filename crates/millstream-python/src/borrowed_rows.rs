@@ -390,6 +390,30 @@ pub fn read_numbers(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     }
 }
 
+/// The numbers of a one-dimensional array, which is borrowed if they lie side by side, and else copied.
+pub enum Column64<'py> {
+    Borrowed(PyReadonlyArray1<'py, f64>),
+    Copied(Vec<f64>),
+}
+
+impl<'py> Column64<'py> {
+    pub fn new(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let borrowed = array.cast::<PyArray1<f64>>().ok().and_then(|array| array.try_readonly().ok());
+        match borrowed.filter(|array| array.as_slice().is_ok()) {
+            Some(array) => Ok(Column64::Borrowed(array)),
+            None => read_numbers(array).map(Column64::Copied),
+        }
+    }
+
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            // Side by side, as checked above.
+            Column64::Borrowed(array) => array.as_slice().unwrap_or_default(),
+            Column64::Copied(numbers) => numbers,
+        }
+    }
+}
+
 /// The whole numbers of a one-dimensional array, if it holds such; booleans are not whole numbers here.
 pub fn read_integers(array: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
     match borrow_column(array)? {

@@ -13,10 +13,8 @@ use crate::borrowed_rows::BorrowedRows;
 use crate::dicts::{names, plain_dict, Reading};
 use crate::errors::{raise, OrRaise};
 use crate::part::{Component, ComponentMethods, Part};
+use crate::signals::in_blocks;
 use crate::thread_buffers::thread_buffers;
-
-/// Rows between checks for Ctrl-C.
-const STRIDE: usize = 1 << 16;
 
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
 #[derive(Default)]
@@ -65,7 +63,7 @@ fn one(
     Ok(())
 }
 
-/// Read rows and pass them to `receive`, some at a time; after an error nothing changes.
+/// Read rows and pass them to `receive`, some at a time; after an error and after Ctrl-C nothing has changed.
 fn many(
     slf: &Bound<'_, FeatureDriftDetector>,
     rows: &Bound<'_, PyAny>,
@@ -76,16 +74,7 @@ fn many(
     let rows = BorrowedRows::new(rows).map_err(|error| slf.part().named(py, error))?;
     let table = rows.table();
     let height = table.height();
-    slf.replace(|held| {
-        let mut from = 0;
-        while from < height {
-            let to = (from + STRIDE).min(height);
-            py.detach(|| receive(held, &table, from, to)).or_raise(py)?;
-            py.check_signals()?;
-            from = to;
-        }
-        Ok(())
-    })
+    slf.replace(|held| in_blocks(py, height, |from, to| receive(held, &table, from, to)))
 }
 
 /// A row as a dict that is read without Python code, and whether it was an array, whose columns are numbered.

@@ -21,6 +21,7 @@ mod peak;
 mod prequential;
 mod saved;
 mod series;
+mod signals;
 mod targets;
 mod text;
 mod thread_buffers;

@@ -17,11 +17,10 @@ use crate::dicts::names;
 use crate::errors::{by, raise, OrRaise};
 use crate::lock::Blocks;
 use crate::part::{Guarded, Part};
+use crate::signals::{self, in_blocks, in_locked_blocks, BETWEEN_SIGNALS};
 use crate::targets::{check_length, ManyTargets};
 use crate::thread_buffers::thread_buffers;
 
-/// How long a batch goes on before it looks for Ctrl-C, which needs the GIL.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 /// A batch that is expected to take longer can be broken off by Ctrl-C.
 const LONG_BATCH: Duration = Duration::from_millis(100);
 
@@ -228,12 +227,22 @@ pub fn predict(part: &Part, rows: &Bound<'_, PyAny>, proba: bool) -> PyResult<Py
     let py = rows.py();
     let borrowed = BorrowedRows::new(rows).map_err(|error| part.named(py, error))?;
     let table = borrowed.table();
-    let guarded = part.read(py)?;
-    let model = guarded.held::<Root>(py)?;
     let want = if proba { Want::Probabilities } else { Want::Class };
+    signals::ask(part, py, |guarded| match predictions(py, guarded, &table, want)? {
+        Some(answers) => answers.give(py, guarded.labels().len()).map(Some),
+        None => Ok(None),
+    })
+}
+
+/// The predictions for the rows of a table; none after Ctrl-C.
+fn predictions(py: Python<'_>, guarded: &Guarded, table: &dyn Table, want: Want) -> PyResult<Option<Answers>> {
+    let model = guarded.held::<Root>(py)?;
     let mut answers = Answers::new(Some(want), model.role());
-    py.detach(|| model.predict_table(&table, want, &mut thread_buffers().scratch, &mut answers)).or_raise(py)?;
-    answers.give(py, guarded.labels().len())
+    let mut reader = model.table_reader(table).or_raise(py)?;
+    let done = in_locked_blocks(py, table.height(), |from, to| {
+        model.predict_rows(&mut reader, from..to, want, &mut thread_buffers().scratch, &mut answers)
+    })?;
+    Ok(done.then_some(answers))
 }
 
 /// Which rows are anomalies, for anomaly filters.
@@ -241,13 +250,12 @@ pub fn classify<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     let py = rows.py();
     let borrowed = BorrowedRows::new(rows).map_err(|error| part.named(py, error))?;
     let table = borrowed.table();
-    let guarded = part.read(py)?;
-    let model = guarded.held::<Root>(py)?;
-    let mut scores = Answers::new(Some(Want::Class), model.role());
-    py.detach(|| model.predict_table(&table, Want::Class, &mut thread_buffers().scratch, &mut scores))
-        .or_raise(py)?;
-    let anomalies = scores.numbers().iter().map(|&score| model.classify(score));
-    Ok(anomalies.collect::<Result<Vec<bool>, Fault>>().or_raise(py)?.into_pyarray(py))
+    signals::ask(part, py, |guarded| {
+        let Some(scores) = predictions(py, guarded, &table, Want::Class)? else { return Ok(None) };
+        let model = guarded.held::<Root>(py)?;
+        let anomalies = scores.numbers().iter().map(|&score| model.classify(score));
+        Ok(Some(anomalies.collect::<Result<Vec<bool>, Fault>>().or_raise(py)?.into_pyarray(py)))
+    })
 }
 
 /// Intervals for rows: a matrix of lower and upper.
@@ -259,10 +267,14 @@ pub fn predict_interval<'py>(
     let py = rows.py();
     let borrowed = BorrowedRows::new(rows).map_err(|error| part.named(py, error))?;
     let table = borrowed.table();
-    let guarded = part.read(py)?;
-    let model = guarded.held::<Root>(py)?;
-    let bounds =
-        py.detach(|| model.interval_table(&table, coverage, &mut thread_buffers().scratch)).or_raise(py)?;
+    let bounds = signals::ask(part, py, |guarded| {
+        let model = guarded.held::<Root>(py)?;
+        let (mut reader, mut bounds) = (model.table_reader(&table).or_raise(py)?, Vec::new());
+        let done = in_locked_blocks(py, table.height(), |from, to| {
+            model.interval_rows(&mut reader, from..to, coverage, &mut thread_buffers().scratch, &mut bounds)
+        })?;
+        Ok(done.then_some(bounds))
+    })?;
     bounds.into_pyarray(py).reshape([table.height(), 2])
 }
 
@@ -274,9 +286,19 @@ pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Transfo
     let py = rows.py();
     let borrowed = BorrowedRows::new(rows).map_err(|error| part.named(py, error))?;
     let table = borrowed.table();
-    let guarded = part.read(py)?;
-    let model = guarded.held::<Root>(py)?;
-    let (model, values) = py.detach(|| model.transform_all(&table, &mut thread_buffers().scratch)).or_raise(py)?;
+    // The copy that transforms is not locked.
+    let mut model = {
+        let guarded = part.read(py)?;
+        let model = guarded.held::<Root>(py)?;
+        py.detach(|| model.admitting())
+    };
+    let mut reader = model.table_reader(&table).or_raise(py)?;
+    in_blocks(py, table.height(), |from, to| model.admit_rows(&mut reader, from..to))?;
+    let width = model.bind_admitted().or_raise(py)?;
+    let mut values = Vec::with_capacity(width.saturating_mul(table.height()).min(1 << 28));
+    in_blocks(py, table.height(), |from, to| {
+        model.transform_rows(&mut reader, from..to, width, &mut thread_buffers().scratch, &mut values)
+    })?;
     let schema = model.output().or_raise(py)?;
     let nominal = PyDict::new(py);
     for (slot, kind) in schema.kinds().iter().enumerate() {

@@ -13,6 +13,7 @@ use crate::borrowed_rows::read_numbers;
 use crate::errors::OrRaise;
 use crate::labels::{read_label, show_label};
 use crate::part::{Component, ComponentMethods, Part};
+use crate::signals::in_blocks;
 use crate::targets::{check_length, read_number, ManyTargets, Weight};
 
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
@@ -139,7 +140,8 @@ impl Metric {
         slf.change(|held| held.update_label(&truth, predicted.given(), w).or_raise(py))
     }
 
-    /// Score many predictions; `classes` are the labels of the columns of a probability matrix.
+    /// Score many predictions; `classes` are the labels of the columns of a probability matrix. After a faulty one and
+    /// after Ctrl-C nothing has changed.
     #[pyo3(signature = (y_true, y_pred, w, classes))]
     fn _update_many(
         slf: &Bound<'_, Self>,
@@ -178,14 +180,12 @@ impl Metric {
         };
         check_length(py, "y_pred", Some(length), height)?;
         slf.replace(|held| {
-            py.detach(|| {
-                let mut pairs: Vec<(Label, f64)> = match &predicted {
-                    ManyPredicted::Probabilities { classes, .. } => {
-                        classes.iter().map(|c| (c.clone(), 0.0)).collect()
-                    }
-                    _ => Vec::new(),
-                };
-                (0..height).try_for_each(|row| {
+            let mut pairs: Vec<(Label, f64)> = match &predicted {
+                ManyPredicted::Probabilities { classes, .. } => classes.iter().map(|c| (c.clone(), 0.0)).collect(),
+                ManyPredicted::Numbers(_) | ManyPredicted::Labels(_) => Vec::new(),
+            };
+            in_blocks(py, height, |from, to| {
+                (from..to).try_for_each(|row| {
                     let w = weights.as_ref().map_or(1.0, |weights| weights[row]);
                     let updated = update_row(held, truths.targets(), &predicted, &mut pairs, row, w);
                     updated
@@ -193,7 +193,6 @@ impl Metric {
                         .map_err(|fault| fault.at_row(row))
                 })
             })
-            .or_raise(py)
         })
     }
 

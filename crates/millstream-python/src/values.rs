@@ -2,13 +2,13 @@
 
 use millstream_core::drift::Direction;
 use millstream_core::{detector, statistic};
-use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::borrowed_rows::read_numbers;
+use crate::borrowed_rows::Column64;
 use crate::errors::OrRaise;
 use crate::part::{Component, ComponentMethods, Part};
+use crate::signals::in_blocks;
 use crate::targets::{check_length, read_number, Weight};
 
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
@@ -61,7 +61,7 @@ impl Statistic {
         slf.change(|held| held.update(x, y, w).or_raise(py))
     }
 
-    /// Add many; a faulty one changes nothing.
+    /// Add many; after a faulty one and after Ctrl-C nothing has changed.
     fn _update_many(
         slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
@@ -69,20 +69,20 @@ impl Statistic {
         w: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
-        let x = read_numbers(x)?;
-        let y = y.map(read_numbers).transpose()?;
-        let w = w.map(read_numbers).transpose()?;
-        check_length(py, "y", y.as_ref().map(Vec::len), x.len())?;
-        check_length(py, "w", w.as_ref().map(Vec::len), x.len())?;
+        let x = Column64::new(x)?;
+        let y = y.map(Column64::new).transpose()?;
+        let w = w.map(Column64::new).transpose()?;
+        let (x, y, w) = (x.numbers(), y.as_ref().map(Column64::numbers), w.as_ref().map(Column64::numbers));
+        check_length(py, "y", y.map(<[f64]>::len), x.len())?;
+        check_length(py, "w", w.map(<[f64]>::len), x.len())?;
         slf.replace(|held| {
-            let updated = py.detach(|| {
-                x.iter().enumerate().try_for_each(|(row, &x)| {
-                    let y = y.as_ref().map_or(0.0, |y| y[row]);
-                    let w = w.as_ref().map_or(1.0, |w| w[row]);
+            in_blocks(py, x.len(), |from, to| {
+                (from..to).zip(&x[from..to]).try_for_each(|(row, &x)| {
+                    let y = y.map_or(0.0, |y| y[row]);
+                    let w = w.map_or(1.0, |w| w[row]);
                     held.update(x, y, w).map_err(|fault| fault.at_row(row))
                 })
-            });
-            updated.or_raise(py)
+            })
         })
     }
 
@@ -164,19 +164,15 @@ impl DriftDetector {
         slf.change(|held| held.update(x).or_raise(py))
     }
 
-    /// Receive many; returns the indices of detected changes. A faulty number changes nothing.
+    /// Receive many; returns the indices of detected changes. After a faulty number and after Ctrl-C nothing has changed.
     fn _update_many(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let py = slf.py();
-        // Contiguous numbers are borrowed, others are copied.
-        let borrowed = x.cast::<PyArray1<f64>>().ok().and_then(|array| array.try_readonly().ok());
-        let copied;
-        let numbers = match borrowed.as_ref().and_then(|array| array.as_slice().ok()) {
-            Some(numbers) => numbers,
-            None => {
-                copied = read_numbers(x)?;
-                &copied
-            }
-        };
-        slf.replace(|held| py.detach(|| held.update_many(numbers)).or_raise(py))
+        let x = Column64::new(x)?;
+        let numbers = x.numbers();
+        let mut found = Vec::new();
+        slf.replace(|held| {
+            in_blocks(py, numbers.len(), |from, to| held.update_many(&numbers[from..to], from, &mut found))
+        })?;
+        Ok(found)
     }
 }

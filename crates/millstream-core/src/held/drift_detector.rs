@@ -33,12 +33,13 @@ impl Held<Box<dyn DriftDetector>> {
         Ok(())
     }
 
-    /// Call `update` with each number; returns the indices at which drift was found. A fault leaves the detector in an
-    /// unspecified state: the caller keeps a copy.
-    pub fn update_many(&mut self, numbers: &[f64]) -> Result<Vec<usize>> {
-        let mut found = Vec::new();
-        self.part.update_many(numbers, &mut found).map_err(|(row, fault)| fault.at_row(row))?;
+    /// Call `update` with each number, of which the first has index `from`; adds the indices at which drift was found. A
+    /// fault leaves the detector in an unspecified state: the caller keeps a copy.
+    pub fn update_many(&mut self, numbers: &[f64], from: usize, found: &mut Vec<usize>) -> Result<()> {
+        let known = found.len();
+        self.part.update_many(numbers, found).map_err(|(row, fault)| fault.at_row(from + row))?;
+        found[known..].iter_mut().for_each(|index| *index += from);
         self.count = self.count.saturating_add(numbers.len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

@@ -34,6 +34,7 @@ pub use root::{Estimator, Root};
 pub use run::{Job, NoSink, Sink, Tally};
 pub use savepoint::Before;
 pub use source::{Source, TableRow};
+pub use tables::TableReader;
 
 use state::Saved;
 

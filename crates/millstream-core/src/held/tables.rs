@@ -1,4 +1,8 @@
 //! Predicting and transforming the rows of a table; `&self`, so that many threads may.
+//!
+//! A caller passes some rows at a time, so that it can stop between them.
+
+use std::ops::Range;
 
 use crate::batch::Rows;
 use crate::fault::Result;
@@ -10,58 +14,74 @@ use super::root::{for_task, RootTask};
 use super::run::BATCH;
 use super::{Model, Sink, Source, TableRow};
 
+/// The rows of a table as one model reads them. Look-ups and buffers are kept from some rows to the next.
+pub struct TableReader<'t> {
+    table: &'t dyn Table,
+    reader: Reader<'t>,
+    answer: Answer,
+    rows: Vec<RowBuffer>,
+    buffer: Vec<f64>,
+}
+
 impl Model {
-    /// Predict the rows of a table; `sink` receives the prediction of each row.
-    pub fn predict_table(
+    pub fn table_reader<'t>(&self, table: &'t dyn Table) -> Result<TableReader<'t>> {
+        let reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
+        Ok(TableReader { table, reader, answer: Answer::default(), rows: Vec::new(), buffer: Vec::new() })
+    }
+
+    /// Predict rows of a table; `sink` receives the prediction of each row.
+    pub fn predict_rows(
         &self,
-        table: &dyn Table,
+        reader: &mut TableReader<'_>,
+        rows: Range<usize>,
         want: Want,
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
         if self.part.abilities.predicts_batches {
-            return for_task!(self.part, T => self.predict_batches::<T>(table, want, scratch, sink),
+            return for_task!(self.part, T => self.predict_batches::<T>(reader, rows, want, scratch, sink),
                 transformer => Err(self.cannot("predict")));
         }
-        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let mut answer = Answer::default();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            self.predict(&mut source, want, &mut answer, scratch).map_err(|fault| fault.at_row(row))?;
-            sink.answer(self, row, &answer);
+        let TableReader { table, reader, answer, .. } = reader;
+        each_raw(*table, rows.start, rows.end, |row, raw| {
+            let mut source = TableRow { reader, raw };
+            self.predict(&mut source, want, answer, scratch).map_err(|fault| fault.at_row(row))?;
+            sink.answer(self, row, answer);
             Ok(())
         })
     }
 
-    /// Predict the rows of a table many at a time.
+    /// Predict rows of a table many at a time.
     fn predict_batches<T: RootTask>(
         &self,
-        table: &dyn Table,
+        reader: &mut TableReader<'_>,
+        range: Range<usize>,
         want: Want,
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let (mut answer, mut buffer) = (Answer::default(), Vec::new());
+        let TableReader { table, reader, answer, rows, buffer } = reader;
         let known = self.labels.known_classes();
-        let mut rows: Vec<RowBuffer> = Vec::new();
-        let mut from = 0;
-        while from < table.height() {
-            let to = (from + BATCH).min(table.height());
-            rows.resize_with(to - from, RowBuffer::default);
-            let block = raw_block(table, from, to, &mut buffer);
-            for (at, row) in rows.iter_mut().enumerate() {
-                let mut source = TableRow { reader: &mut reader, raw: block.row(at) };
+        let mut from = range.start;
+        while from < range.end {
+            let to = (from + BATCH).min(range.end);
+            if rows.len() < to - from {
+                rows.resize_with(to - from, RowBuffer::default);
+            }
+            let block = raw_block(*table, from, to, buffer);
+            for (at, row) in rows.iter_mut().enumerate().take(to - from) {
+                let mut source = TableRow { reader, raw: block.row(at) };
                 let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title).at_row(from + at))?;
                 self.check_row(x, scratch).map_err(|fault| fault.at_row(from + at))?;
                 row.copy_from(x);
             }
-            T::learner(&self.part)?.predict_batch(&Rows::Owned(&rows), want, scratch, &mut |prediction| {
+            let batch = Rows::Owned(&rows[..to - from]);
+            T::learner(&self.part)?.predict_batch(&batch, want, scratch, &mut |prediction| {
                 T::keep_known(prediction, known, want);
                 // The prediction is lent to the answer, which keeps the buffers of both.
-                std::mem::swap(prediction, T::prediction(&mut answer));
-                sink.answer(self, from, &answer);
-                std::mem::swap(prediction, T::prediction(&mut answer));
+                std::mem::swap(prediction, T::prediction(answer));
+                sink.answer(self, from, answer);
+                std::mem::swap(prediction, T::prediction(answer));
                 from += 1;
             });
             from = to;
@@ -69,36 +89,62 @@ impl Model {
         Ok(())
     }
 
-    /// Intervals for the rows of a table: lower, upper, lower, upper, ….
-    pub fn interval_table(&self, table: &dyn Table, coverage: f64, scratch: &mut Scratch) -> Result<Vec<f64>> {
-        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let mut bounds = Vec::new();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
+    /// Intervals for rows of a table: lower, upper, lower, upper, ….
+    pub fn interval_rows(
+        &self,
+        reader: &mut TableReader<'_>,
+        rows: Range<usize>,
+        coverage: f64,
+        scratch: &mut Scratch,
+        bounds: &mut Vec<f64>,
+    ) -> Result<()> {
+        let TableReader { table, reader, .. } = reader;
+        each_raw(*table, rows.start, rows.end, |row, raw| {
+            let mut source = TableRow { reader, raw };
             let (lower, upper) =
                 self.interval(&mut source, coverage, scratch).map_err(|fault| fault.at_row(row))?;
             bounds.extend([lower, upper]);
             Ok(())
-        })?;
-        Ok(bounds)
+        })
     }
 
-    /// Transform the rows of a table, row-major. Features and values that were never learned are included:
-    /// the returned model has them in its schema, which names the columns.
-    pub fn transform_all(&self, table: &dyn Table, scratch: &mut Scratch) -> Result<(Self, Vec<f64>)> {
+    /// A copy that admits the rows of a table and then transforms them. Features and values that were never learned are
+    /// included: its schema names the columns.
+    pub fn admitting(&self) -> Self {
         let mut copy = self.clone();
-        let mut reader = Reader::new(table, &copy.schema).map_err(|fault| fault.by(&self.title))?;
         copy.schema.mark();
-        each_raw(table, 0, table.height(), |row, raw| {
-            reader.admit(&mut copy.schema, raw).map_err(|fault| fault.by(&self.title).at_row(row))
-        })?;
-        copy.part.bind(&copy.schema);
-        let width = copy.output()?.len();
-        let mut values = Vec::with_capacity(width.saturating_mul(table.height()).min(1 << 28));
-        let mut out = RowBuffer::default();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            copy.transform(&mut source, &mut out, scratch).map_err(|fault| fault.at_row(row))?;
+        copy
+    }
+
+    /// Add the features and values of rows of a table.
+    pub fn admit_rows(&mut self, reader: &mut TableReader<'_>, rows: Range<usize>) -> Result<()> {
+        let TableReader { table, reader, .. } = reader;
+        let (schema, title) = (&mut self.schema, &self.title);
+        each_raw(*table, rows.start, rows.end, |row, raw| {
+            reader.admit(schema, raw).map_err(|fault| fault.by(title).at_row(row))
+        })
+    }
+
+    /// After all rows were admitted: the number of columns of their transform.
+    pub fn bind_admitted(&mut self) -> Result<usize> {
+        self.part.bind(&self.schema);
+        Ok(self.output()?.len())
+    }
+
+    /// Transform rows of a table that were admitted, row-major, to `width` columns.
+    pub fn transform_rows(
+        &self,
+        reader: &mut TableReader<'_>,
+        rows: Range<usize>,
+        width: usize,
+        scratch: &mut Scratch,
+        values: &mut Vec<f64>,
+    ) -> Result<()> {
+        let TableReader { table, reader, .. } = reader;
+        let mut out = scratch.take_row();
+        let transformed = each_raw(*table, rows.start, rows.end, |row, raw| {
+            let mut source = TableRow { reader, raw };
+            self.transform(&mut source, &mut out, scratch).map_err(|fault| fault.at_row(row))?;
             let start = values.len();
             match out.row() {
                 Row::Plain(numbers) | Row::Mixed(numbers, _) => values.extend_from_slice(numbers),
@@ -111,7 +157,8 @@ impl Model {
             }
             values.resize(start + width, f64::NAN);
             Ok(())
-        })?;
-        Ok((copy, values))
+        });
+        scratch.give_row(out);
+        transformed
     }
 }
