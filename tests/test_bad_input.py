@@ -24,7 +24,7 @@ import millstream
 from millstream import linear_model, naive_bayes, preprocessing
 from millstream.errors import MillstreamError, NumericOverflow
 from millstream.registry import entry
-from streams import ARGUMENTS, CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
+from streams import ARGUMENTS, CASES, COUNTS, Case, answer, cases, learn_one, mixed, numbers_in, numeric
 
 WARM = mixed(30)
 GOOD: dict[Any, Any] = {"a": 0.5, "b": 1.0, "colour": "red", "flag": True}
@@ -505,6 +505,8 @@ def _bounded() -> list[tuple[str, dict[str, Any]]]:
 #: Parameters that another one keeps from their edge.
 LINKED = {
     ("anomaly.HalfSpaceTrees", "height"),
+    ("decomposition.FrequentDirections", "n_components"),
+    ("decomposition.FrequentDirections", "sketch_size"),
     ("drift.EDDM", "drift_ratio"),
     ("drift.RDDM", "max_concept"),
     ("time_series.HoltWinters", "period"),
@@ -513,6 +515,9 @@ LINKED = {
 
 
 def _required(name: str) -> dict[str, Any]:
+    if name in COUNTS:
+        # Their cases are pipelines.
+        return ARGUMENTS[name]
     return next((case.description["parameters"] for case in CASES if case.name == name), ARGUMENTS.get(name, {}))
 
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Result, Shown};
+use crate::fault::{Fault, FaultKind, Result, Shown};
 use crate::held::state::require;
 use crate::linear_model::Coordinates;
 use crate::row::{Row, Value};
@@ -181,6 +181,9 @@ pub fn check_values(who: &str, values: &[f64], not_negative: bool) -> Result<()>
 #[cold]
 fn out_of_range(who: &str, values: &[f64], least: f64) -> Fault {
     let bad = values.iter().find(|&&x| x > LARGEST || x < least).copied().unwrap_or(0.0);
-    let must_be = if least == 0.0 && bad < 0.0 { ">= 0" } else { "in [-1e100, 1e100]" };
-    Fault::value(format!("{who}: numbers must be {must_be}, got {}", Shown(bad)))
+    let (kind, must_be) = match bad < 0.0 && least == 0.0 {
+        true => (FaultKind::Value, ">= 0"),
+        false => (FaultKind::Overflow, "in [-1e100, 1e100]"),
+    };
+    Fault::new(kind, format!("{who}: numbers must be {must_be}, got {}", Shown(bad)))
 }
