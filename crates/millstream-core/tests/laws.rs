@@ -135,6 +135,15 @@ struct Example {
     w: f64,
 }
 
+/// Components of counts, which refuse to transform negative numbers.
+const COUNTS: [&str; 2] = ["decomposition.LDA", "decomposition.NMF"];
+
+impl Example {
+    fn has_negative(&self) -> bool {
+        self.x.iter().any(|(_, value)| matches!(value, Offered::Number(number) if *number < 0.0))
+    }
+}
+
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         8 => -3.0..3.0f64,
@@ -220,7 +229,12 @@ fn hold_to_the_laws(description: &Value, examples: &[Example]) -> Result<(), Tes
         }
         if model.role() == Role::Transformer {
             let mut out = RowBuffer::default();
-            model.transform(&mut draft, &mut out, &mut scratch).unwrap();
+            let transformed = model.transform(&mut draft, &mut out, &mut scratch);
+            if COUNTS.contains(&model.title()) && example.has_negative() {
+                prop_assert!(model.save().unwrap() == before);
+                continue;
+            }
+            transformed.unwrap();
             prop_assert!(all_finite(out.row()), "{}: a transformed row is not finite", model.title());
         } else {
             model.predict(&mut draft, Want::Probabilities, &mut answer, &mut scratch).unwrap();
