@@ -48,6 +48,7 @@ class Failure(NamedTuple):
 ALL: tuple[str, ...] = ()
 _TRANSFORMERS = tuple(case.name for case in CASES if case.role == "transformer")
 _BASES = tuple(name for name in _TRANSFORMERS if name.startswith("basis."))
+_DECOMPOSED = ("decomposition.FrequentDirections", "decomposition.PCA")
 _BATCHES = (
     "linear_model.LogisticRegression",
     "StandardScaler | LogisticRegression",
@@ -77,10 +78,14 @@ _RARE = (
 
 EXPECTED_FAILURES = [
     Failure("wide", ("Union(Select) |", "StandardScaler |"), ALL, "a dict becomes a dense row"),
-    Failure("merge", ("Union",), ("compose.Drop", "compose.Select"), "a union cannot be merged"),
+    Failure("merge", ("Union",), ("compose.Drop", "compose.Select", *_DECOMPOSED), "a union cannot be merged"),
     Failure(
-        "merge", ("Union(Select) |",), ("compose.Drop", "compose.Select", *_MERGED), "a union cannot be merged"
+        "merge",
+        ("Union(Select) |",),
+        ("compose.Drop", "compose.Select", *_MERGED, *_DECOMPOSED),
+        "a union cannot be merged",
     ),
+    Failure("merge", ("| Select",), _DECOMPOSED, "only the last step of a pipeline is merged"),
     Failure("merge", ("| Select",), _BASES, "a basis has nothing to merge, but alone it refuses"),
     Failure("batches", ("Retrain",), _BATCHES, "mini-batches are not handed on"),
     Failure("dense", ("Func |",), _TRANSFORMERS, "a pipeline in Python makes dicts of a matrix"),
@@ -123,7 +128,9 @@ def under(law: str, learners: list[Case]) -> Any:
 #: Laws about what few learners can do. Those that can have a test each, and all others of a wrapper one together.
 RARE = ("rare", "merge", "train", "batches")
 ABLE = [
-    case for case in CASES if case.name.startswith(("linear_model.", "kernel.", "basis.", "compose.", "Standard"))
+    case
+    for case in CASES
+    if case.name.startswith(("linear_model.", "kernel.", "basis.", "compose.", "decomposition.", "Standard"))
 ]
 
 
