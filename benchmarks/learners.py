@@ -69,7 +69,14 @@ SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensem
 
 def names() -> list[str]:
     """All learners."""
-    return sorted(name for role in ROLES for name in millstream.find(role=role))
+    return sorted(name for role in ROLES for name in _of_role(role))
+
+
+def _of_role(role: str) -> list[str]:
+    try:
+        return list(millstream.find(role=role))
+    except ValueError:
+        return []  # a baseline may be older than a role
 
 
 def describe(name: str) -> dict[str, Any]:
