@@ -47,8 +47,11 @@ pub trait Sampler: Part {
     /// Visit the rows of the sample.
     fn each_row(&self, visit: &mut dyn FnMut(&Stored));
 
-    /// Visit all rows it holds, also those that may enter the sample later.
-    fn each_held(&self, visit: &mut dyn FnMut(&Stored));
+    /// Visit all rows it holds, also those that may enter the sample later: by default, those of the sample.
+    fn each_held(&self, visit: &mut dyn FnMut(&Stored)) {
+        self.each_row(visit);
+    }
+
     fn each_held_mut(&mut self, visit: &mut dyn FnMut(&mut Stored));
 
     fn key(&self) -> KeySource {

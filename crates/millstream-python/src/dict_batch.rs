@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::answers::give_one;
 use crate::errors::OrRaise;
+use crate::model_many::broken;
 use crate::model_one::probabilities;
 use crate::part::{Guarded, Part};
 use crate::targets::OneTarget;
@@ -76,17 +77,13 @@ fn learn(
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = x.py();
     guarded.read_plain::<Root>(x, &mut buffers.draft)?;
-    let model = guarded.held_mut::<Root>(py)?;
-    let names = (model.schema().len(), model.labels().known());
-    let waiting = model.labels().entries().iter().position(Option::is_none);
+    let waiting = guarded.held::<Root>(py)?.labels().entries().iter().position(Option::is_none);
     let ThreadBuffers { draft, answer: predicted, scratch, .. } = buffers;
-    match want {
-        None => model.learn(draft, y.target(), *w, scratch).or_raise(py)?,
-        Some(want) => model.step(draft, y.target(), *w, want, predicted, scratch).or_raise(py)?,
-    }
-    if (model.schema().len(), model.labels().known()) != names {
-        guarded.sync_names(py)?;
-    }
+    let learned = guarded.change::<Root, _>(|model| match want {
+        None => model.learn(draft, y.target(), *w, scratch),
+        Some(want) => model.step(draft, y.target(), *w, want, predicted, scratch),
+    });
+    learned.unwrap_or_else(|| Err(broken())).or_raise(py)?;
     match want {
         None => Ok(None),
         Some(Want::Class) => give_one(py, guarded, guarded.held::<Root>(py)?.role(), predicted).map(Some),

@@ -223,10 +223,6 @@ impl Method for Ccipca {
         self.n_components
     }
 
-    fn most_coordinates(&self) -> usize {
-        super::decomposer::MOST_COORDINATES
-    }
-
     fn is_due(&self, _fitted: &Fitted, waiting: usize) -> bool {
         waiting > 0
     }

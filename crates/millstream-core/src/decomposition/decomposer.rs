@@ -29,9 +29,6 @@ pub const N_COMPONENTS: Parameter = Parameter::new(
     "number of components, and of output features",
 );
 
-/// Coordinates of methods whose state grows with the number of coordinates, not with its square.
-pub const MOST_COORDINATES: usize = 1 << 20;
-
 pub const BATCH_SIZE: Parameter = Parameter::new(
     "batch_size",
     Kind::Integer { low: 1, high: 1_000_000 },
@@ -54,8 +51,11 @@ pub trait Method: Clone + Send + Sync + 'static {
 
     fn n_components(&self) -> usize;
 
-    /// The largest number of coordinates.
-    fn most_coordinates(&self) -> usize;
+    /// The largest number of coordinates. By default that of methods whose state grows with this number, not with its
+    /// square.
+    fn most_coordinates(&self) -> usize {
+        1 << 20
+    }
 
     /// Whether an update is due when so many rows wait.
     fn is_due(&self, fitted: &Self::Fitted, waiting: usize) -> bool;

@@ -25,7 +25,7 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
 
 use super::components::Components;
-use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, MOST_COORDINATES, N_COMPONENTS, SEED};
+use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, N_COMPONENTS, SEED};
 use super::waiting_rows::{Layout, WaitingRows};
 
 /// Sweeps of coordinate descent end when the largest change is this fraction of the largest coefficient.
@@ -188,10 +188,6 @@ impl Method for DictionaryLearning {
 
     fn n_components(&self) -> usize {
         self.n_components
-    }
-
-    fn most_coordinates(&self) -> usize {
-        MOST_COORDINATES
     }
 
     fn is_due(&self, _fitted: &Fitted, waiting: usize) -> bool {

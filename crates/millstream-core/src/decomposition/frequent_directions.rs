@@ -24,7 +24,7 @@ use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
 
 use super::components::Components;
-use super::decomposer::{Decomposer, Method, Report, MOST_COORDINATES, N_COMPONENTS};
+use super::decomposer::{Decomposer, Method, Report, N_COMPONENTS};
 use super::waiting_rows::{Layout, WaitingRows};
 
 pub static DECLARATION: Declaration = Declaration {
@@ -111,10 +111,6 @@ impl Method for FrequentDirections {
 
     fn n_components(&self) -> usize {
         self.n_components
-    }
-
-    fn most_coordinates(&self) -> usize {
-        MOST_COORDINATES
     }
 
     fn is_due(&self, _fitted: &Fitted, waiting: usize) -> bool {

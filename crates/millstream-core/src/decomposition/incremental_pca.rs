@@ -8,7 +8,7 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::row::Scratch;
 
-use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, MOST_COORDINATES, N_COMPONENTS};
+use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, N_COMPONENTS};
 use super::pca::{whitened, WHITEN};
 use super::truncated::{Settings, Truncated, Work};
 use super::waiting_rows::{Layout, WaitingRows};
@@ -43,10 +43,6 @@ impl Method for IncrementalPca {
 
     fn n_components(&self) -> usize {
         self.n_components
-    }
-
-    fn most_coordinates(&self) -> usize {
-        MOST_COORDINATES
     }
 
     fn is_due(&self, _fitted: &Truncated, waiting: usize) -> bool {
@@ -98,7 +94,7 @@ impl Method for IncrementalPca {
     }
 
     fn report(&self, fitted: &Truncated, _rows: &WaitingRows) -> Report {
-        fitted.report()
+        fitted.report_centred()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::Scratch;
 
-use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, MOST_COORDINATES, N_COMPONENTS};
+use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, N_COMPONENTS};
 use super::truncated::{Settings, Truncated, Work};
 use super::waiting_rows::{Layout, WaitingRows};
 
@@ -52,10 +52,6 @@ impl Method for IncrementalSvd {
         self.n_components
     }
 
-    fn most_coordinates(&self) -> usize {
-        MOST_COORDINATES
-    }
-
     fn is_due(&self, _fitted: &Truncated, waiting: usize) -> bool {
         waiting >= self.batch_size
     }
@@ -97,12 +93,7 @@ impl Method for IncrementalSvd {
     }
 
     fn report(&self, fitted: &Truncated, _rows: &WaitingRows) -> Report {
-        let mut report = fitted.report();
-        report.vector.clear();
-        for name in ["explained_variance", "explained_variance_ratio"] {
-            report.numbers.shift_remove(name);
-        }
-        report
+        fitted.report()
     }
 }
 

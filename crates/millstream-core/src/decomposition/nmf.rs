@@ -24,7 +24,7 @@ use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
 
-use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, MOST_COORDINATES, N_COMPONENTS, SEED};
+use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, N_COMPONENTS, SEED};
 use super::waiting_rows::{Layout, WaitingRows};
 
 /// W stops when its change is this fraction of itself.
@@ -155,10 +155,6 @@ impl Method for Nmf {
 
     fn n_components(&self) -> usize {
         self.n_components
-    }
-
-    fn most_coordinates(&self) -> usize {
-        MOST_COORDINATES
     }
 
     fn is_due(&self, _fitted: &Fitted, waiting: usize) -> bool {

@@ -146,15 +146,21 @@ impl Truncated {
     }
 
     pub fn report(&self) -> Report {
+        let mut report = Report::default();
+        report.numbers.insert("singular_values".into(), json!(self.values));
+        report.vectors.push(("components", self.components.listed()));
+        report
+    }
+
+    /// Of centred rows: with their mean, and the variance along each component.
+    pub fn report_centred(&self) -> Report {
         let variances: Vec<f64> = self.values.iter().map(|&value| self.variance(value)).collect();
         let ratio = |value: &f64| if self.squares > 0.0 { value * value / self.squares } else { 0.0 };
         let ratios: Vec<f64> = self.values.iter().map(ratio).collect();
-        let mut report = Report::default();
-        report.numbers.insert("singular_values".into(), json!(self.values));
+        let mut report = self.report();
         report.numbers.insert("explained_variance".into(), json!(variances));
         report.numbers.insert("explained_variance_ratio".into(), json!(ratios));
         report.vector.push(("mean", self.means.clone()));
-        report.vectors.push(("components", self.components.listed()));
         report
     }
 }

@@ -172,10 +172,6 @@ impl Sampler for ByKey {
         self.state.in_order().into_iter().for_each(|(.., row)| visit(row));
     }
 
-    fn each_held(&self, visit: &mut dyn FnMut(&Stored)) {
-        self.each_row(visit);
-    }
-
     fn each_held_mut(&mut self, visit: &mut dyn FnMut(&mut Stored)) {
         self.state.rows.values_mut().flatten().for_each(|(_, row)| visit(row));
     }

@@ -133,10 +133,6 @@ impl Sampler for DecayedReservoir {
         self.state.weighted.rows().0.iter().for_each(visit);
     }
 
-    fn each_held(&self, visit: &mut dyn FnMut(&Stored)) {
-        self.each_row(visit);
-    }
-
     fn each_held_mut(&mut self, visit: &mut dyn FnMut(&mut Stored)) {
         self.state.weighted.rows_mut().0.iter_mut().for_each(visit);
     }

@@ -222,10 +222,6 @@ impl Sampler for Stratified {
         self.state.strata.iter().flat_map(|stratum| &stratum.rows.0).for_each(visit);
     }
 
-    fn each_held(&self, visit: &mut dyn FnMut(&Stored)) {
-        self.each_row(visit);
-    }
-
     fn each_held_mut(&mut self, visit: &mut dyn FnMut(&mut Stored)) {
         self.state.strata.iter_mut().flat_map(|stratum| &mut stratum.rows.0).for_each(visit);
     }

@@ -74,10 +74,6 @@ impl Sampler for WeightedReservoir {
         self.state.weighted.rows().0.iter().for_each(visit);
     }
 
-    fn each_held(&self, visit: &mut dyn FnMut(&Stored)) {
-        self.each_row(visit);
-    }
-
     fn each_held_mut(&mut self, visit: &mut dyn FnMut(&mut Stored)) {
         self.state.weighted.rows_mut().0.iter_mut().for_each(visit);
     }
