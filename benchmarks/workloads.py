@@ -23,6 +23,7 @@ from benchmarks import (
     samplers,
     streams,
     trees,
+    word_counts,
 )
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
@@ -247,6 +248,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "fourier": kernels.fourier,
     **clusterers.WORKLOADS,
     **decompositions.WORKLOADS,
+    **word_counts.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
