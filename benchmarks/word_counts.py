@@ -38,7 +38,8 @@ def _compared(name: str, size: float, few: int, goals: dict[str, float]) -> Comp
     import river.naive_bayes
 
     X = documents(max(BATCH, int(2_000 * size) // BATCH * BATCH))
-    # The topics of a document are those of its first words.
+    # As vectorizers write them.
+    X.sort_indices()
     y = np.asarray(X[:, :1250].sum(axis=1) > X[:, 1250:2500].sum(axis=1)).ravel() + 2 * (np.arange(X.shape[0]) % 2)
     rows = [dict(zip(x.indices.tolist(), x.data.tolist(), strict=True)) for x in X[:few]]
     return Comparison(

@@ -13,7 +13,7 @@ import scipy.sparse
 import sklearn.naive_bayes
 
 import millstream
-from millstream import linear_model, naive_bayes, preprocessing
+from millstream import compose, linear_model, naive_bayes
 
 pytestmark = pytest.mark.linear_algebra
 
@@ -100,7 +100,7 @@ def test_weights_are_those_of_scikit_learn(name: str) -> None:
     theirs.fit(X, y, sample_weight=w)
     columns = [ours.classes.index(label) for label in theirs.classes_]
     np.testing.assert_allclose(
-        np.log(ours.predict_proba_many(X)[:, columns]), theirs.predict_log_proba(X), rtol=1e-10
+        np.log(ours.predict_proba_many(X)[:, columns]), theirs.predict_log_proba(X), rtol=1e-10, atol=1e-10
     )
     found = ours.feature_log_prob
     for code, label in enumerate(theirs.classes_):
@@ -147,7 +147,6 @@ def test_sparse_rows_dense_rows_and_dicts_are_the_same(name: str) -> None:
         assert thin.to_bytes() == dense.to_bytes() == rows.to_bytes()
     loaded = millstream.from_bytes(thin.to_bytes())
     assert np.array_equal(loaded.predict_proba_many(X), thin.predict_proba_many(X.toarray()))
-    assert loaded.memory == thin.memory
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,7 +156,11 @@ def test_negative_counts_are_refused_and_leave_the_model(name: str) -> None:
     model.learn_many(X[:20], y[:20])
     before = model.to_bytes()
     bad = X[20:].copy()
+    if name in OF_WORDS:
+        bad = bad.tolil()
     bad[7, 3] = -1.0
+    if name in OF_WORDS:
+        bad = bad.tocsr()
     if name == "BernoulliNB":
         # Below the threshold: absent, as in scikit-learn.
         model.learn_many(bad, y[20:])
@@ -224,17 +227,20 @@ def test_parts_of_a_stream_merge_exactly(name: str) -> None:
     else:
         assert merged.feature_counts == whole.feature_counts
     with pytest.raises(ValueError, match="same parameters"):
-        merged.merge(build() if name == "x" else getattr(naive_bayes, name)(alpha=0.5))
+        merged.merge(getattr(naive_bayes, name)(alpha=0.5))
 
 
 def test_a_pipeline_of_naive_bayes_merges() -> None:
-    parts = [preprocessing.OneHotEncoder() | naive_bayes.BernoulliNB() for _ in range(2)]
+    parts = [compose.Select(kind="number") | naive_bayes.BernoulliNB() for _ in range(2)]
     for part, labels in zip(parts, (["a", "b", "a"], ["c", "b", "a"]), strict=True):
         for row, label in enumerate(labels):
-            part.learn_one({"x": float(row), "y": 1.0}, label)
+            part.learn_one({"x": float(row), "y": 1.0, "z": label}, label)
     parts[0].merge(parts[1])
     assert parts[0].classes == ["a", "b", "c"]
-    assert parts[0].predict_proba_one({"y": 1.0})["a"] == pytest.approx(0.5, abs=0.2)
+    # Classes a, b and c: priors 3/6, 2/6, 1/6; x is in 2 of 3, 2 of 2, 0 of 1, and y in all rows.
+    likelihoods = np.array([3 * 3 / 5 * 4 / 5, 2 * 3 / 4 * 3 / 4, 1 / 3 * 2 / 3])
+    expected = dict(zip("abc", likelihoods / likelihoods.sum(), strict=True))
+    assert parts[0].predict_proba_one({"x": 1.0, "y": 1.0}) == pytest.approx(expected)
 
 
 def test_a_learner_that_cannot_be_merged_says_so() -> None:

@@ -121,8 +121,8 @@ class MultinomialNB(_Words):
     'yes'
     >>> round(model.predict_proba_one(x)["yes"], 4)
     0.6898
-    >>> model.p_feature_given_class("Chinese", "yes")  # (5 + 1) / (8 + 6)
-    0.42857142857142855
+    >>> round(model.p_feature_given_class("Chinese", "yes"), 4)  # (5 + 1) / (8 + 6)
+    0.4286
 
     References
     ----------
@@ -250,8 +250,8 @@ class BernoulliNB(_Words):
     >>> model.learn_one({"Chinese": 1, "Macao": 1}, "yes")
     >>> model.learn_one({"Tokyo": 1, "Japan": 1, "Chinese": 1}, "no")
     >>> round(model.predict_proba_one({})["yes"], 4)
-    0.8831
-    >>> model.p_feature_given_class("Chinese", "yes")  # (3 + 1) / (3 + 2)
+    0.8832
+    >>> round(model.p_feature_given_class("Chinese", "yes"), 4)  # (3 + 1) / (3 + 2)
     0.8
 
     References
