@@ -137,7 +137,7 @@ class MultinomialNB(_Words):
     ) -> None: ...
 
     def _p_unknown(self, known: dict[str, Any]) -> float:
-        alpha = max(float(self.alpha), 1e-10)  # type: ignore[attr-defined]
+        alpha = max(float(self.alpha), 1e-10)
         return alpha / float(known["total"] + alpha * max(self.n_terms, 1))
 
 
@@ -199,7 +199,7 @@ class ComplementNB(_Words):
         """The probability of a word in all classes but one."""
         told = dict(self._known(self.inspect()))
         others = [known for label, known in told.items() if label != c]
-        alpha = max(float(self.alpha), 1e-10)  # type: ignore[attr-defined]
+        alpha = max(float(self.alpha), 1e-10)
         count = sum(known["features"].get(str(f), {"count": 0.0})["count"] for known in others)
         total = sum(known["total"] for known in others)
         return float((count + alpha) / (total + alpha * max(self.n_terms, 1)))
@@ -271,8 +271,8 @@ class BernoulliNB(_Words):
     ) -> None: ...
 
     def _joint(self, known: dict[str, Any], words: dict[str, float]) -> float:
-        threshold = float(self.threshold)  # type: ignore[attr-defined]
-        alpha = max(float(self.alpha), 1e-10)  # type: ignore[attr-defined]
+        threshold = float(self.threshold)
+        alpha = max(float(self.alpha), 1e-10)
         rows = known["count"]
         terms = (
             told["log_probability"]
@@ -283,5 +283,5 @@ class BernoulliNB(_Words):
         return float(known["log_prior"]) + math.fsum(terms)
 
     def _p_unknown(self, known: dict[str, Any]) -> float:
-        alpha = max(float(self.alpha), 1e-10)  # type: ignore[attr-defined]
+        alpha = max(float(self.alpha), 1e-10)
         return alpha / float(known["count"] + 2.0 * alpha)
