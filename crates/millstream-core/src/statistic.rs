@@ -7,9 +7,17 @@ use crate::part::Part;
 pub trait Statistic: Part {
     /// `y` is used by statistics of two variables only (`takes_pairs`).
     fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()>;
+    /// Like `update`, for a number with a finite time. Only statistics that `takes_time` use it.
+    fn update_at(&mut self, x: f64, y: f64, w: f64, _time: f64) -> Result<()> {
+        self.update(x, y, w)
+    }
     /// The current value; NaN while it is undefined.
     fn get(&self) -> f64;
     fn takes_pairs(&self) -> bool {
+        false
+    }
+    /// Whether it needs the time of each number: callers call `update_at`, and `update` refuses.
+    fn takes_time(&self) -> bool {
         false
     }
     /// Whether `update` with a negative weight removes a number.

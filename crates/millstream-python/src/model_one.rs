@@ -147,8 +147,12 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     let py = x.py();
     with_read(part, x, |_, model, buffers| {
         // Features that were never learned are transformed too: a copy of the model learns their names.
-        let copy =
-            buffers.draft.is_news().then(|| model.acquainted(&mut buffers.draft)).transpose().or_raise(py)?;
+        let copy = buffers
+            .draft
+            .is_news_to_write(model.schema())
+            .then(|| model.acquainted(&mut buffers.draft))
+            .transpose()
+            .or_raise(py)?;
         let model = copy.as_ref().unwrap_or(model);
         model.transform(&mut buffers.draft, &mut buffers.row, &mut buffers.scratch).or_raise(py)?;
         let schema = model.output().or_raise(py)?;

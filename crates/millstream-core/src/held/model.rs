@@ -73,8 +73,9 @@ impl Model {
         let description = listed.cloned().or(description).ok_or_else(absent)?;
         let mut model = Held::around(registry::resolve(&description)?, Root::new(part).ok_or_else(absent)?);
         model.schema = input;
+        model.schema.limit_values(model.part.part().key_uses());
         model.count = learned.unwrap_or(self.count);
-        if model.role() == Role::Classifier {
+        if model.role() == Role::Classifier || model.part.abilities.uses_target {
             model.labels = self.labels.clone();
         }
         model.part.bind(&model.schema);

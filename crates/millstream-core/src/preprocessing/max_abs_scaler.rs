@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -93,6 +94,10 @@ impl Part for MaxAbsScaler {
 
     fn commit(&mut self) {
         self.since = None;
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
     }
 
     fn infallible(&self) -> bool {

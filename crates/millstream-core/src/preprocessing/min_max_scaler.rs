@@ -10,6 +10,7 @@ use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -181,6 +182,10 @@ impl Part for MinMaxScaler {
 
     fn commit(&mut self) {
         self.since = None;
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
     }
 
     fn infallible(&self) -> bool {

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
@@ -383,6 +384,10 @@ impl Part for StandardScaler {
 
     fn commit(&mut self) {
         self.savepoint = Savepoint::None;
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
     }
 
     fn infallible(&self) -> bool {
