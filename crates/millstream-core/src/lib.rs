@@ -57,6 +57,7 @@ pub mod row;
 pub mod sampler;
 pub mod sampling;
 pub mod schema;
+pub mod sketch;
 pub mod statistic;
 pub mod stats;
 pub mod synth;

@@ -1,4 +1,4 @@
-"""Transformers that prepare features for learners."""
+"""Encoders: they turn nominal features into numbers."""
 
 from __future__ import annotations
 
@@ -10,107 +10,7 @@ from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Transformer
 
-__all__ = [
-    "CountEncoder",
-    "Imputer",
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "OneHotEncoder",
-    "OrdinalEncoder",
-    "StandardScaler",
-    "TargetEncoder",
-]
-
-
-class StandardScaler(Native, Transformer):
-    """Scales numbers to mean 0 and variance 1 over the stream so far.
-
-    Choose it in front of any gradient-based learner. Nominal features pass through; missing values
-    stay missing. A constant feature becomes 0.
-
-    Parameters
-    ----------
-    with_mean
-        Whether to subtract the mean.
-    with_std
-        Whether to divide by the standard deviation.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> scaler = preprocessing.StandardScaler()
-    >>> for x in (1.0, 2.0, 6.0):
-    ...     scaler.learn_one({"x": x})
-    >>> round(scaler.transform_one({"x": 6.0})["x"], 4)
-    1.3887
-
-    References
-    ----------
-    Welford, B. P. (1962). Note on a method for calculating corrected sums of squares and products.
-    West, D. H. D. (1979). Updating mean and variance estimates: an improved method.
-    """
-
-    name = "preprocessing.StandardScaler"
-
-    @forwarded
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None: ...
-
-
-class MinMaxScaler(Native, Transformer):
-    """Scales numbers to a range by their minimum and maximum over the stream so far.
-
-    Choose it if a learner requires numbers within known bounds. One outlier compresses all other values; if
-    outliers can occur, choose `StandardScaler`. Nominal features pass through; missing
-    values stay missing. A constant feature becomes `low`.
-
-    Parameters
-    ----------
-    low
-        Target of the minimum so far.
-    high
-        Target of the maximum so far.
-    clip
-        Whether to clip values beyond the extremes so far to the range. In a pipeline this affects predictions
-        only, because learned rows update the extremes first.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> scaler = preprocessing.MinMaxScaler()
-    >>> for x in (2.0, 6.0, 5.0):
-    ...     scaler.learn_one({"x": x})
-    >>> scaler.transform_one({"x": 5.0})
-    {'x': 0.75}
-    >>> scaler.transform_one({"x": 8.0})
-    {'x': 1.5}
-    """
-
-    name = "preprocessing.MinMaxScaler"
-
-    @forwarded
-    def __init__(self, low: float = 0.0, high: float = 1.0, clip: bool = False) -> None: ...
-
-
-class MaxAbsScaler(Native, Transformer):
-    """Scales numbers to [-1, 1] by their largest absolute value over the stream so far.
-
-    Choose it for sparse data: zero stays zero, so a sparse row stays sparse. Nominal features pass through;
-    missing values stay missing. A feature that was always 0 stays 0.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> scaler = preprocessing.MaxAbsScaler()
-    >>> for x in (2.0, -8.0):
-    ...     scaler.learn_one({"x": x})
-    >>> scaler.transform_one({"x": 2.0})
-    {'x': 0.25}
-    """
-
-    name = "preprocessing.MaxAbsScaler"
-
-    @forwarded
-    def __init__(self) -> None: ...
+__all__ = ["CountEncoder", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder"]
 
 
 class OneHotEncoder(Native, Transformer):
@@ -165,9 +65,9 @@ class OrdinalEncoder(Keyed, Native, Transformer):
     max_keys
         The largest number of values of a feature with a number of their own.
     when_full
-        What happens to a new value beyond `max_keys`: with `"other"` it gets the number of all others that came too
-        late; with `"evict"` it takes over the number of the value learned least recently; with `"refuse"` its row is
-        refused.
+        What happens to a new value beyond `max_keys`: with `"other"` it gets the number of all others that came
+        too late; with `"evict"` it takes over the number of the value learned least recently; with `"refuse"` its
+        row is refused.
 
     Notes
     -----
@@ -224,14 +124,14 @@ class CountEncoder(Keyed, Native, Transformer):
     features
         Names of the features to encode; None for all nominal ones. Other features pass through.
     normalize
-        Whether to write the share of rows instead of their number. Numbers grow for ever, shares do not: choose them
-        in front of a learner without a scaler.
+        Whether to write the share of rows instead of their number. Numbers grow for ever, shares do not: choose
+        them in front of a learner without a scaler.
     max_keys
         The largest number of values of a feature with a count of their own.
     when_full
-        What happens to a new value beyond `max_keys`: with `"other"` it shares one count with all others that came too
-        late; with `"evict"` it replaces the value learned least recently, whose count is lost; with `"refuse"` its row
-        is refused.
+        What happens to a new value beyond `max_keys`: with `"other"` it shares one count with all others that came
+        too late; with `"evict"` it replaces the value learned least recently, whose count is lost; with `"refuse"`
+        its row is refused.
 
     Examples
     --------
@@ -265,14 +165,16 @@ class CountEncoder(Keyed, Native, Transformer):
 class TargetEncoder(Keyed, Native, Transformer):
     """Encodes each value of a nominal feature as the mean target of its rows, shrunk towards the mean of all rows.
 
-    Choose it for features with many values, such as users, products and postcodes, in front of a learner of numbers:
-    one column replaces thousands of indicators, and a value that was never learned gets the mean of all rows.
+    Choose it for features with many values, such as users, products and postcodes, in front of a learner of
+    numbers: one column replaces thousands of indicators, and a value that was never learned gets the mean of all
+    rows.
 
-    The encoding of a row never contains its own target, neither when it is predicted nor when the learner behind the
-    encoder learns it. It is learned when the label arrives, also with late labels (`evaluate.prequential(delay=...)`).
-    Before the first target the encoding is missing.
+    The encoding of a row never contains its own target, neither when it is predicted nor when the learner behind
+    the encoder learns it. It is learned when the label arrives, also with late labels
+    (`evaluate.prequential(delay=...)`). Before the first target the encoding is missing.
 
-    Targets are the numbers or classes of the learner behind it, or the `y` of `learn_one`, where strings and bools are
+    Targets are the numbers or classes of the learner behind it, or the `y` of `learn_one`, where strings and bools
+    are
     classes. With two classes the encoding is the probability of the second one. With more classes there is a
     column for each class but the first, whose encoding follows from the others.
 
@@ -281,22 +183,21 @@ class TargetEncoder(Keyed, Native, Transformer):
     features
         Names of the features to encode; None for all nominal ones. Other features pass through.
     smooth
-        Weight of the mean of all targets, as a number of rows: 0 for none, large numbers for rare values with noisy
-        targets. `"auto"` estimates it for each value from the variances of targets (empirical Bayes); it does not
-        shrink values whose targets do not vary, in particular not those of a single row.
+        Weight of the mean of all targets, as a number of rows: 0 for none, large numbers for rare values with
+        noisy targets. `"auto"` estimates it for each value from the variances of targets (empirical Bayes); it
+        does not shrink values whose targets do not vary, in particular not those of a single row.
     max_keys
         The largest number of values of a feature with an encoding of their own.
     when_full
-        What happens to a new value beyond `max_keys`: with `"other"` it shares one encoding with all others that came
-        too late; with `"evict"` it replaces the value learned least recently, whose targets are forgotten; with
-        `"refuse"` its row is refused.
+        What happens to a new value beyond `max_keys`: with `"other"` it shares one encoding with all others that
+        came too late; with `"evict"` it replaces the value learned least recently, whose targets are forgotten;
+        with `"refuse"` its row is refused.
 
-    Notes
-    -----
-    After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that scikit-learn has a
-    column for the first of several classes too. scikit-learn needs cross-fitting to keep the target of a row out of
-    its encoding; here the order of the stream does that. A missing value is a value of its own, as in scikit-learn.
-    Pass whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be distinguished.
+    Notes ----- After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that
+    scikit-learn has a column for the first of several classes too. scikit-learn needs cross-fitting to keep the
+    target of a row out of its encoding; here the order of the stream does that. A missing value is a value of its
+    own, as in scikit-learn. Pass whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be
+    distinguished.
 
     Examples
     --------
@@ -317,10 +218,8 @@ class TargetEncoder(Keyed, Native, Transformer):
     >>> for place, late in (("cafe", False), ("bar", True), ("cafe", False)):
     ...     model.learn_one({"place": place}, late)
 
-    References
-    ----------
-    Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical attributes in classification and
-    prediction problems.
+    References ---------- Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical
+    attributes in classification and prediction problems.
     """
 
     name = "preprocessing.TargetEncoder"
@@ -348,46 +247,3 @@ class TargetEncoder(Keyed, Native, Transformer):
     def target_mean(self) -> Any:
         """The mean of all targets, which encodes a value that was never learned; None before the first."""
         return self._numbers()["target_mean"]
-
-
-class Imputer(Native, Transformer):
-    """Imputes missing values.
-
-    Choose it if a learner should not simply ignore missing values. A value is missing if it is None or NaN, or if
-    its feature is absent from the row. Features are imputed once they have been learned.
-
-    It stores one estimate per feature and one count per nominal value.
-
-    Parameters
-    ----------
-    strategy
-        Replacement of a missing number: "mean" (over the stream so far), "previous" (the last value),
-        "constant" (`fill_value`) or "none" (it stays missing).
-    fill_value
-        Constant for numbers.
-    nominal_strategy
-        Replacement of a missing nominal value: "most_frequent" (the first learned among equals),
-        "previous", "constant" (`nominal_fill_value`) or "none".
-    nominal_fill_value
-        Constant for nominal values.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> imputer = preprocessing.Imputer()
-    >>> for x in ({"a": 1.0, "b": "red"}, {"a": 3.0, "b": "blue"}, {"b": "blue"}):
-    ...     imputer.learn_one(x)
-    >>> imputer.transform_one({"a": None})
-    {'a': 2.0, 'b': 'blue'}
-    """
-
-    name = "preprocessing.Imputer"
-
-    @forwarded
-    def __init__(
-        self,
-        strategy: str = "mean",
-        fill_value: float = 0.0,
-        nominal_strategy: str = "most_frequent",
-        nominal_fill_value: str = "missing",
-    ) -> None: ...
