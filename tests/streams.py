@@ -41,8 +41,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "decomposition.NMF": {"n_components": 3, "batch_size": 10},
     "decomposition.PCA": {"refresh_interval": 10},
     "ensemble.AdaBoost": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
-    "feature_extraction.Agg": {"on": "a", "by": ["colour"], "how": {"name": "stats.Mean"}, "max_keys": 2},
-    "feature_extraction.TargetAgg": {"by": ["colour"], "how": {"name": "stats.Mean"}, "max_keys": 2},
+    # A count is defined for any row.
+    "feature_extraction.Agg": {"on": "a", "by": None, "how": {"name": "stats.Count"}},
+    "feature_extraction.TargetAgg": {"by": None, "how": {"name": "stats.Count"}},
     "ensemble.SRPClassifier": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "subspace_size": 0.8},
     "ensemble.SRPRegressor": {"model": {"name": "linear_model.RLS"}, "n_models": 4, "subspace_size": 1.0},
     "ensemble.Stacking": {"models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.Perceptron"}]},

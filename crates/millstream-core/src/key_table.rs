@@ -147,7 +147,7 @@ pub struct KeyTable<S> {
     capacity: Capacity,
     /// Number of features of a key.
     features: usize,
-    places: FxHashMap<u64, u32>,
+    places: Places,
     /// `features` numbers for each place.
     keys: Vec<f64>,
     states: Vec<S>,
@@ -178,13 +178,65 @@ fn identity(key: &[f64]) -> u64 {
     }
 }
 
+/// The place of each key. Codes are small whole numbers, which need no hash.
+#[derive(Clone, Debug)]
+struct Places {
+    /// By key, if it is one whole number below `most`.
+    small: Vec<u32>,
+    most: usize,
+    others: FxHashMap<u64, u32>,
+}
+
+impl Places {
+    #[inline]
+    fn small(&self, key: &[f64]) -> Option<usize> {
+        match *key {
+            // A cast of −0.5, NaN or a large number is another number.
+            [number] => Some(number as usize).filter(|&small| small < self.most && small as f64 == number),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn get(&self, key: &[f64]) -> Option<u32> {
+        match self.small(key) {
+            Some(small) => self.small.get(small).copied().filter(|&place| place != NONE),
+            None => self.others.get(&identity(key)).copied(),
+        }
+    }
+
+    /// False if the key has a place already.
+    fn insert(&mut self, key: &[f64], place: u32) -> bool {
+        match self.small(key) {
+            Some(small) => {
+                if self.small.len() <= small {
+                    self.small.resize(small + 1, NONE);
+                }
+                std::mem::replace(&mut self.small[small], place) == NONE
+            }
+            None => self.others.insert(identity(key), place).is_none(),
+        }
+    }
+
+    fn remove(&mut self, key: &[f64]) {
+        match self.small(key) {
+            Some(small) => self.small[small] = NONE,
+            None => drop(self.others.remove(&identity(key))),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.small.capacity() * 4 + self.others.capacity() * 17
+    }
+}
+
 impl<S: Clone> KeyTable<S> {
     /// `other` is the state of the keys that come too late, before the first.
     pub fn new(capacity: Capacity, features: usize, other: S) -> Self {
         KeyTable {
             capacity,
             features,
-            places: FxHashMap::default(),
+            places: Places { small: Vec::new(), most: capacity.max_keys, others: FxHashMap::default() },
             keys: Vec::new(),
             states: Vec::new(),
             other,
@@ -224,7 +276,7 @@ impl<S: Clone> KeyTable<S> {
     /// The place of a key: its number in order of arrival if no key is evicted.
     #[inline]
     pub fn place(&self, key: &[f64]) -> Option<usize> {
-        self.places.get(&identity(key)).map(|&place| place as usize)
+        self.places.get(key).map(|place| place as usize)
     }
 
     /// Whether a key without a place would share the state of others.
@@ -244,8 +296,7 @@ impl<S: Clone> KeyTable<S> {
     /// The state of a key for a change, `fresh` if it is new. None if it is refused.
     #[inline]
     pub fn learn(&mut self, key: &[f64], fresh: impl FnOnce() -> S) -> Option<&mut S> {
-        let identity = identity(key);
-        if let Some(&place) = self.places.get(&identity) {
+        if let Some(place) = self.places.get(key) {
             self.renew(place);
             let state = &mut self.states[place as usize];
             self.journal.push(Change::State(place, state.clone()));
@@ -253,7 +304,7 @@ impl<S: Clone> KeyTable<S> {
         }
         if !self.is_full() {
             let place = self.states.len() as u32;
-            self.places.insert(identity, place);
+            self.places.insert(key, place);
             self.keys.extend_from_slice(key);
             self.states.push(fresh());
             if let Some(order) = &mut self.order {
@@ -269,7 +320,7 @@ impl<S: Clone> KeyTable<S> {
                 self.folded += 1;
                 Some(&mut self.other)
             }
-            WhenFull::Evict => self.evict(identity, key, fresh()),
+            WhenFull::Evict => self.evict(key, fresh()),
         }
     }
 
@@ -281,17 +332,17 @@ impl<S: Clone> KeyTable<S> {
     }
 
     /// Give the place of the key that was learned least recently to another.
-    fn evict(&mut self, identity: u64, key: &[f64], fresh: S) -> Option<&mut S> {
+    fn evict(&mut self, key: &[f64], fresh: S) -> Option<&mut S> {
         let order = self.order.as_mut().filter(|order| order.oldest != NONE)?;
         let place = order.oldest;
         order.unlink(place);
         order.link(place, NONE, order.newest);
         let start = place as usize * self.features;
         let own = &mut self.keys[start..start + self.features];
-        self.places.remove(&self::identity(own));
+        self.places.remove(own);
         self.former_keys.extend_from_slice(own);
         own.copy_from_slice(key);
-        self.places.insert(identity, place);
+        self.places.insert(key, place);
         let state = &mut self.states[place as usize];
         self.journal.push(Change::Evicted(place, std::mem::replace(state, fresh)));
         self.evicted += 1;
@@ -344,7 +395,7 @@ impl<S: Clone> KeyTable<S> {
                 }
                 Change::Created(place) => {
                     let start = place as usize * self.features;
-                    self.places.remove(&identity(&self.keys[start..]));
+                    self.places.remove(&self.keys[start..]);
                     self.keys.truncate(start);
                     self.states.truncate(place as usize);
                     if let Some(order) = &mut self.order {
@@ -354,10 +405,10 @@ impl<S: Clone> KeyTable<S> {
                 Change::Evicted(place, state) => {
                     let start = place as usize * self.features;
                     let own = &mut self.keys[start..start + self.features];
-                    self.places.remove(&identity(own));
+                    self.places.remove(own);
                     own.copy_from_slice(&self.former_keys[self.former_keys.len() - self.features..]);
                     self.former_keys.truncate(self.former_keys.len() - self.features);
-                    self.places.insert(identity(own), place);
+                    self.places.insert(own, place);
                     self.states[place as usize] = state;
                     self.evicted -= 1;
                     if let Some(order) = &mut self.order {
@@ -441,7 +492,7 @@ impl<S: Clone> KeyTable<S> {
         let mut table = KeyTable::new(self.capacity, self.features, state(saved.other)?);
         for place in 0..count {
             let key = &saved.keys[place * self.features..(place + 1) * self.features];
-            require(who, table.places.insert(identity(key), place as u32).is_none(), "a key occurs twice")?;
+            require(who, table.places.insert(key, place as u32), "a key occurs twice")?;
         }
         table.keys = saved.keys;
         table.states = saved.states.into_iter().map(&state).collect::<Result<_>>()?;
@@ -468,7 +519,7 @@ impl<S: Clone> KeyTable<S> {
         let order = self.order.as_ref().map_or(0, |order| (order.newer.capacity() + order.older.capacity()) * 4);
         std::mem::size_of::<Self>()
             + order
-            + self.places.capacity() * 17
+            + self.places.memory()
             + (self.keys.capacity() + self.former_keys.capacity()) * 8
             + self.states.capacity() * std::mem::size_of::<S>()
             + self.states.iter().map(&state).sum::<usize>()

@@ -243,7 +243,8 @@ impl<'t> Reader<'t> {
     }
 
     fn row_by_slot<'r>(&'r mut self, schema: &'r Schema, raw: &[f64]) -> Result<Row<'r>> {
-        self.buffer.mixed(schema.len());
+        // The kinds are those of the schema.
+        self.buffer.plain(schema.len()).fill(f64::NAN);
         let mut present = 0;
         for (place, &value) in raw.iter().enumerate() {
             if value.is_nan() {
@@ -281,7 +282,7 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        let Row::Mixed(values, _) = self.buffer.row() else { return Ok(self.buffer.row()) };
+        let Row::Plain(values) = self.buffer.row() else { return Ok(self.buffer.row()) };
         Ok(if present == schema.len() && schema.all_numbers() {
             Row::Plain(values)
         } else {

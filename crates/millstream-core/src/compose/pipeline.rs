@@ -923,6 +923,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         self.chain.filters || self.last.may_stop()
     }
 
+    fn keeps_names(&self) -> bool {
+        self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         self.last.output(&self.chain.output(input))
     }

@@ -48,6 +48,11 @@ impl Model {
         Ok(transformer.output(&self.schema))
     }
 
+    /// See `Transformer::keeps_names`.
+    pub fn keeps_names(&self) -> bool {
+        self.part.estimator.transformer().is_some_and(|transformer| transformer.keeps_names())
+    }
+
     /// The integral of the products of a basis's functions, by rows.
     pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
         let basis = self.part.estimator.transformer().and_then(|transformer| transformer.basis());

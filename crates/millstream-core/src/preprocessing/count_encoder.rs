@@ -165,6 +165,10 @@ impl Transformer for CountEncoder {
         self.counts.undo();
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         self.encoded.output(input)
     }

@@ -154,6 +154,10 @@ impl Transformer for MaxAbsScaler {
         }
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

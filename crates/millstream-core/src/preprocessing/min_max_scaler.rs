@@ -237,6 +237,10 @@ impl Transformer for MinMaxScaler {
         }
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

@@ -178,6 +178,10 @@ impl Transformer for OrdinalEncoder {
         self.values.undo();
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         self.encoded.output(input)
     }

@@ -528,6 +528,10 @@ impl Transformer for StandardScaler {
         self.forget_room();
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

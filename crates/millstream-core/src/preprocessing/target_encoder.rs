@@ -452,6 +452,10 @@ impl Transformer for TargetEncoder {
         self.keys.undo();
     }
 
+    fn keeps_names(&self) -> bool {
+        self.columns.is_empty()
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         if self.columns.is_empty() {
             return self.encoded.output(input);
