@@ -33,6 +33,7 @@ pub mod forest;
 pub mod generator;
 pub mod held;
 pub mod kernel;
+pub mod key;
 pub mod labels;
 pub mod learner;
 pub mod linear_algebra;
