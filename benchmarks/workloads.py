@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     risk,
     samplers,
+    sketches,
     streams,
     trees,
 )
@@ -252,6 +253,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "adwin-many": lambda size: detectors.adwin(size, together=True),
     "reservoir-one": lambda size: samplers.reservoir(size, together=False),
     "reservoir-many": lambda size: samplers.reservoir(size, together=True),
+    **sketches.WORKLOADS,
     "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),
     "forest-100": lambda size: forests.adaptive_random_forest(size, 100, {"MOA, 2 threads": 8}),
     "forest-threads": forests.threads,
