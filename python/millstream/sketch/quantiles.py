@@ -94,8 +94,8 @@ class DDSketch(NumberSketch):
     >>> from millstream import sketch
     >>> latencies = sketch.DDSketch(relative_accuracy=0.01)
     >>> latencies.update_many([0.02] * 990 + [1.5] * 9 + [40.0])
-    >>> [round(latency, 3) for latency in latencies.quantile([0.5, 0.995, 1.0])]
-    [0.02, 1.494, 40.0]
+    >>> latencies.quantile([0.5, 0.995, 1.0]).round(3).tolist()
+    [0.02, 1.507, 40.0]
     >>> latencies.error()
     ErrorBound(of='relative value', bound=0.01, probability=1.0)
 

@@ -41,7 +41,7 @@ class HyperLogLog(KeySketch):
     >>> users.update_many(range(100_000))
     >>> users.update_many(range(50_000))
     >>> round(users.query())
-    100312
+    99434
     >>> users.error()
     ErrorBound(of='relative count', bound=0.0325, probability=0.95)
 
