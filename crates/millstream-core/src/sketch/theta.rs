@@ -151,13 +151,23 @@ impl Summary for Theta {
     }
 
     fn add_integers(&mut self, keys: &[i64]) {
-        // Few hashes pass θ in the end, so that all are computed first, without a branch between them.
-        let mut hashes = [0; 256];
+        // Few hashes pass θ in the end, so that all are computed first, without a branch between them. A frequent key that
+        // passes would be sorted in again and again; a small table of the last hashes stops it. It starts with a number
+        // that never passes.
+        let (mut hashes, mut last) = ([0; 256], [u64::MAX; 1024]);
         for keys in keys.chunks(hashes.len()) {
             for (hash, &key) in hashes.iter_mut().zip(keys) {
                 *hash = Key::Int(key).hash(self.seed);
             }
-            hashes[..keys.len()].iter().for_each(|&hash| self.add_hash(hash));
+            for &hash in &hashes[..keys.len()] {
+                if hash < self.theta {
+                    let known = &mut last[(hash % 1024) as usize];
+                    if *known != hash {
+                        *known = hash;
+                        self.add_hash(hash);
+                    }
+                }
+            }
         }
     }
 
