@@ -24,6 +24,7 @@ from benchmarks import (
     sketches,
     streams,
     trees,
+    word_counts,
 )
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
@@ -248,6 +249,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "fourier": kernels.fourier,
     **clusterers.WORKLOADS,
     **decompositions.WORKLOADS,
+    **word_counts.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
