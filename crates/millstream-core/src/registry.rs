@@ -12,6 +12,9 @@ use crate::{
     anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, feature_extraction, forest,
     kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing,
     sampling, stats, synth, time_series, tree,
+    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, forest, kernel, linear_model,
+    losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, sketch, stats,
+    synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -203,6 +206,15 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &sampling::stratified::DECLARATION,
     &sampling::weighted_reservoir::DECLARATION,
     &sampling::window_sample::DECLARATION,
+    &sketch::bloom::DECLARATION,
+    &sketch::count_min::DECLARATION,
+    &sketch::count_sketch::DECLARATION,
+    &sketch::dd_sketch::DECLARATION,
+    &sketch::histogram::DECLARATION,
+    &sketch::hyper_log_log::DECLARATION,
+    &sketch::quantile_sketch::DECLARATION,
+    &sketch::space_saving::DECLARATION,
+    &sketch::theta::DECLARATION,
     &stats::COUNT,
     &stats::COV,
     &stats::EW_MEAN,
