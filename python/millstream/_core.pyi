@@ -22,12 +22,15 @@ __all__ = [
     "SavedFile",
     "Statistic",
     "TextReader",
+    "Vocabulary",
     "__version__",
     "_forked",
     "are_objects",
     "catalogue",
     "count_lines",
     "former_names",
+    "hash_dict",
+    "hash_dicts",
     "hash_feature",
     "hash_words",
     "kernel",
@@ -287,6 +290,36 @@ def hash_words(
     alternate_sign: bool,
     norm: str | None,
 ) -> tuple[Any, Any, Any]: ...
+def hash_dict(
+    x: dict[Any, Any], n_features: int, seed: int | None, alternate_sign: bool
+) -> dict[int, float]: ...
+def hash_dicts(
+    rows: list[dict[Any, Any]], n_features: int, seed: int | None, alternate_sign: bool
+) -> tuple[Any, Any, Any]: ...
+@final
+class Vocabulary:
+    def __new__(
+        cls,
+        *,
+        max_features: int,
+        evicts: bool,
+        ngrams: tuple[int, int],
+        lowercase: bool,
+        stop_words: Sequence[str],
+    ) -> Vocabulary: ...
+    def learn(self, text: str | list[str]) -> None: ...
+    def undo(self) -> None: ...
+    def counts(self, text: str | list[str]) -> dict[str, int]: ...
+    def weights(self, text: str | list[str], normalize: bool) -> dict[str, float]: ...
+    @property
+    def n(self) -> int: ...
+    def __len__(self) -> int: ...
+    def words(self) -> dict[str, int]: ...
+    @property
+    def memory(self) -> int: ...
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+    def __deepcopy__(self, _memo: Any) -> Vocabulary: ...
 
 @final
 class Generator:

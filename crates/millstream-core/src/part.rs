@@ -33,6 +33,8 @@ pub struct Abilities {
     pub wants_orthonormal: bool,
     /// It can revert the last example that it learned: `Learner::undo`.
     pub undoes: bool,
+    /// Of a transformer: it learns the target of a row too, also where no learner follows.
+    pub uses_target: bool,
     /// The largest number of classes that it supports.
     pub max_classes: usize,
     /// The number of threads that a batch is spread over.
@@ -51,6 +53,7 @@ impl Default for Abilities {
             mini_batches: false,
             wants_orthonormal: false,
             undoes: false,
+            uses_target: false,
             max_classes: usize::MAX,
             threads: 1,
         }
@@ -70,6 +73,7 @@ impl Abilities {
             mini_batches: self.mini_batches && other.mini_batches,
             wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
             undoes: self.undoes && other.undoes,
+            uses_target: self.uses_target || other.uses_target,
             max_classes: self.max_classes.min(other.max_classes),
             threads: self.threads.max(other.threads),
         }

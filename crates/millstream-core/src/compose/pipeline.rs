@@ -310,6 +310,7 @@ fn abilities(chain: &Chain, last: Abilities) -> Abilities {
             checks_rows: all.checks_rows || step.checks_rows,
             missing_is_zero: step.missing_is_zero || (step.keeps_missing && all.missing_is_zero),
             keeps_missing: step.keeps_missing && all.keeps_missing,
+            uses_target: step.uses_target || all.uses_target,
             wants_orthonormal: false,
             threads: all.threads.max(step.threads),
             ..all
@@ -914,6 +915,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn may_stop(&self) -> bool {
         self.chain.filters || self.last.may_stop()
+    }
+
+    fn omits_zeros(&self) -> bool {
+        self.last.omits_zeros()
     }
 
     fn output(&self, input: &Schema) -> Schema {

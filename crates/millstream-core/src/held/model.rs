@@ -48,6 +48,11 @@ impl Model {
         Ok(transformer.output(&self.schema))
     }
 
+    /// See `Transformer::omits_zeros`.
+    pub fn omits_zeros(&self) -> bool {
+        self.part.estimator.transformer().is_some_and(|transformer| transformer.omits_zeros())
+    }
+
     /// The integral of the products of a basis's functions, by rows.
     pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
         let basis = self.part.estimator.transformer().and_then(|transformer| transformer.basis());

@@ -1,0 +1,3 @@
+//! Features made of other features. Words of texts: `text::vocabulary`.
+
+pub mod polynomial_extender;
