@@ -49,10 +49,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ensemble.VotingRegressor": {"models": [_LINE, {"name": "baseline.TargetMean"}]},
     "ensemble.WeightedMajority": {"models": [_BAYES, _LOGISTIC]},
     "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
+    "feature_selection.PoissonInclusion": {"p": 0.5},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
+    "preprocessing.FeatureHasher": {"n_features": 2**10},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
 }
 

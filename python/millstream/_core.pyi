@@ -290,12 +290,11 @@ def hash_words(
     alternate_sign: bool,
     norm: str | None,
 ) -> tuple[Any, Any, Any]: ...
-def hash_dict(
-    x: dict[Any, Any], n_features: int, seed: int | None, alternate_sign: bool
-) -> dict[int, float]: ...
+def hash_dict(x: dict[Any, Any], n_features: int, seed: int | None, alternate_sign: bool) -> dict[int, float]: ...
 def hash_dicts(
     rows: list[dict[Any, Any]], n_features: int, seed: int | None, alternate_sign: bool
 ) -> tuple[Any, Any, Any]: ...
+
 @final
 class Vocabulary:
     def __new__(

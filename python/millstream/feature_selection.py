@@ -1,8 +1,8 @@
 """Transformers that drop features.
 
-A dropped feature is missing in the output: `transform_one` leaves it out of the dict, and `transform_many` writes NaN.
-In a sparse row it is 0. It keeps its place, so a learner behind finds the weight of each feature where it was, and a
-feature may be dropped and return. Learners ignore missing features. Nominal features are always kept.
+A dropped feature is missing in the output: `transform_one` leaves it out of the dict, and `transform_many` writes
+NaN. In a sparse row it is 0. It keeps its place, so a learner behind finds the weight of each feature where it
+was, and a feature may be dropped and return. Learners ignore missing features. Nominal features are always kept.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ class SelectKBest(Native, Transformer):
     """Keeps the k features that are most similar to the target.
 
     Choose it in front of a learner that suffers from many irrelevant features, such as nearest neighbours or naive
-    Bayes. Each feature is judged alone: a feature that matters only together with others is not found; trees and L1
-    penalties do not have this weakness.
+    Bayes. Each feature is judged alone: a feature that matters only together with others is not found; trees and
+    L1 penalties do not have this weakness.
 
-    It learns when the target arrives, as a step of a pipeline or by `learn_one(x, y)`. Rows without a target change
-    nothing. Before the first target it keeps all features. A feature whose similarity is undefined, such as a constant
-    one, ranks last, and the feature that was seen first precedes an equal one.
+    It learns when the target arrives, as a step of a pipeline or by `learn_one(x, y)`. Rows without a target
+    change nothing. Before the first target it keeps all features. A feature whose similarity is undefined, such as
+    a constant one, ranks last, and the feature that was seen first precedes an equal one.
 
-    With classes, the similarity is that to the indicator of the second class (`True`) if there are two, and else the
-    largest absolute similarity to the indicator of a class.
+    With classes, the similarity is that to the indicator of the second class (`True`) if there are two, and else
+    the largest absolute similarity to the indicator of a class.
 
     Parameters
     ----------
@@ -66,16 +66,14 @@ class SelectKBest(Native, Transformer):
     def leaderboard(self) -> dict[str | int, float | None]:
         """The similarity of each feature to the target; None while it is undefined."""
         features = self.inspect()["features"]
-        return {
-            name: features[str(name)]["similarity"] for name in self.features if str(name) in features
-        }
+        return {name: features[str(name)]["similarity"] for name in self.features if str(name) in features}
 
 
 class VarianceThreshold(Native, Transformer):
     """Drops features whose variance over the stream so far is not above a threshold.
 
-    Choose it to remove constant features (the default), or nearly constant ones if all features have the same unit. A
-    feature is kept until it has `min_samples` values. `merge` is exact up to rounding.
+    Choose it to remove constant features (the default), or nearly constant ones if all features have the same
+    unit. A feature is kept until it has `min_samples` values. `merge` is exact up to rounding.
 
     Parameters
     ----------
@@ -117,12 +115,12 @@ class VarianceThreshold(Native, Transformer):
 class PoissonInclusion(Native, Transformer):
     """Includes each feature at random after it was seen some times, and then for ever.
 
-    Choose it for very many sparse features, most of which are rare, such as words or identifiers: a rare feature costs
-    no weight in the learner behind. Each learned row in which a feature is not 0 includes it with probability `p`, so
-    it is included after 1 / `p` rows with it on average.
+    Choose it for very many sparse features, most of which are rare, such as words or identifiers: a rare feature
+    costs no weight in the learner behind. Each learned row in which a feature is not 0 includes it with
+    probability `p`, so it is included after 1 / `p` rows with it on average.
 
-    The row that includes a feature is a function of the seed, the name of the feature and the number of rows with it.
-    So the included features do not depend on the order of columns, and `merge` is exact.
+    The row that includes a feature is a function of the seed, the name of the feature and the number of rows with
+    it. So the included features do not depend on the order of columns, and `merge` is exact.
 
     Parameters
     ----------

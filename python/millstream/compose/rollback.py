@@ -46,7 +46,7 @@ def undo_native(members: list[tuple[Any, int]]) -> None:
     after it has learned.
     """
     for member, learned in reversed(members):
-        undoes = isinstance(member, Native) and is_native(member) or getattr(member, "undoes_examples", False)
+        undoes = (isinstance(member, Native) and is_native(member)) or getattr(member, "undoes_examples", False)
         if undoes and member.learned != learned:
             member._undo()
 

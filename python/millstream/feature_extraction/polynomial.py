@@ -13,13 +13,13 @@ class PolynomialExtender(Native, Transformer):
     """Adds products of features up to a degree, such as `x*y` and `x*x`.
 
     Choose it in front of a linear learner if features interact: it then learns a weight for each product. A scaler
-    belongs behind it, because products differ widely in size. The number of outputs grows with the number of features
-    to the power of `degree`; more than 2²⁰ are refused. For smooth functions of few bounded inputs, `basis` has better
-    conditioned functions; trees find interactions by themselves.
+    belongs behind it, because products differ widely in size. The number of outputs grows with the number of
+    features to the power of `degree`; more than 2²⁰ are refused. For smooth functions of few bounded inputs,
+    `basis` has better conditioned functions; trees find interactions by themselves.
 
-    A product with a missing factor is missing. Nominal features pass through and enter no product. Features that are
-    learned later add their products at the end, so that the earlier ones keep their place. In scikit-learn this is
-    `PolynomialFeatures`.
+    A product with a missing factor is missing. Nominal features pass through and enter no product. Features that
+    are learned later add their products at the end, so that the earlier ones keep their place. In scikit-learn
+    this is `PolynomialFeatures`.
 
     Parameters
     ----------
@@ -32,9 +32,8 @@ class PolynomialExtender(Native, Transformer):
     bias_name
         Name of that feature.
 
-    Notes
-    -----
-    Names, order and values are those of River. Values are floats here, and a feature named by an int keeps this name.
+    Notes ----- Names, order and values are those of River. Values are floats here, and a feature named by an int
+    keeps this name.
 
     Examples
     --------

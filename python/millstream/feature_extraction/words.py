@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from millstream import _core, _frames
+from millstream import _core
 from millstream._echo import quoted
 from millstream._python_loop import Features, title_of
 from millstream.base import Transformer, check_example
@@ -214,15 +214,15 @@ def _sparse_frame(rows: list[dict[str, Any]], index: Any) -> Any:
 class BagOfWords(_Vectorizer):
     """Counts the words of a text.
 
-    Choose it in front of learners of counts, such as naive Bayes and topics, if you want to see which words matter:
-    features are named by their words. `HashingVectorizer` needs no memory for words and is faster.
+    Choose it in front of learners of counts, such as naive Bayes and topics, if you want to see which words
+    matter: features are named by their words. `HashingVectorizer` needs no memory for words and is faster.
 
-    An example is a text, or a dict whose feature `on` is the text; its other features are not part of the output: add
-    them with `BagOfWords(on="text") + compose.Drop(["text"])`.
+    An example is a text, or a dict whose feature `on` is the text; its other features are not part of the output:
+    add them with `BagOfWords(on="text") + compose.Drop(["text"])`.
 
-    The vocabulary is bounded, so that a learner behind it is bounded too: after `max_features` different words, new
-    ones are ignored. As a step of a pipeline it learns the words of a row after the prediction for that row. It is
-    saved by pickle.
+    The vocabulary is bounded, so that a learner behind it is bounded too: after `max_features` different words,
+    new ones are ignored. As a step of a pipeline it learns the words of a row after the prediction for that row.
+    It is saved by pickle.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ class BagOfWords(_Vectorizer):
     --------
     >>> from millstream import feature_extraction
     >>> bag = feature_extraction.BagOfWords(ngram_range=(1, 2))
-    >>> bag.transform_one("The morning, the well-known morning")
-    {'the': 2, 'morning': 2, 'well-known': 1, 'the morning': 1, 'morning the': 1, 'the well-known': 1, 'well-known morning': 1}
+    >>> bag.transform_one("Good morning, good-bye")
+    {'good': 1, 'morning': 1, 'good-bye': 1, 'good morning': 1, 'morning good-bye': 1}
 
     In front of a learner, on a column:
 
@@ -305,12 +305,12 @@ class TFIDF(_Vectorizer):
     """Weighs the words of a text by how rare they are in the texts so far: tf-idf.
 
     Choose it in front of linear learners and for similarity of texts: frequent words that say little get small
-    weights. The weight of a word is its fraction of the text times ln((1 + n) / (1 + df)) + 1, with n texts so far, of
-    which df have the word; then the weights are divided by their Euclidean norm.
+    weights. The weight of a word is its fraction of the text times ln((1 + n) / (1 + df)) + 1, with n texts so
+    far, of which df have the word; then the weights are divided by their Euclidean norm.
 
     As a step of a pipeline, a text is weighed for the prediction before it is counted, and for the learner behind
-    after it is counted, which is River's order too. `transform_one` alone counts nothing: call `learn_one` first if a
-    text should count itself, as in River's examples.
+    after it is counted, which is River's order too. `transform_one` alone counts nothing: call `learn_one` first
+    if a text should count itself, as in River's examples.
 
     Document frequencies are bounded by `max_features`; see `BagOfWords`, which has the same parameters.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from millstream import _core, _frames
@@ -25,10 +24,10 @@ class FeatureHasher(Native, Transformer):
     small. Zeros and missing values add nothing.
 
     `transform_many` returns sparse rows for the `*_many` methods of models, and `transform_one` a dict of the
-    columns that are in use. Both hash names that were never learned too. Inside a pipeline, a name or nominal value
-    that was never learned is ignored in predictions, as everywhere in millstream, and the pipeline stores each name
-    and nominal value that it has learned, once. If these are too many to store, hash first and pass the sparse rows
-    to the learner; for texts, choose `feature_extraction.HashingVectorizer`.
+    columns that are in use. Both hash names that were never learned too. Inside a pipeline, a name or nominal
+    value that was never learned is ignored in predictions, as everywhere in millstream, and the pipeline stores
+    each name and nominal value that it has learned, once. If these are too many to store, hash first and pass the
+    sparse rows to the learner; for texts, choose `feature_extraction.HashingVectorizer`.
 
     Parameters
     ----------
@@ -39,11 +38,9 @@ class FeatureHasher(Native, Transformer):
     alternate_sign
         Whether half of the features are subtracted, so that those of one column cancel out on average.
 
-    Notes
-    -----
-    Columns, signs and values are, bit for bit, those of scikit-learn's `FeatureHasher` with `input_type="dict"`; with
-    a seed, those of River. Unlike in River, no seed means a fixed hash function and not a random one, and a name that is
-    an int is hashed as its digits.
+    Notes ----- Columns, signs and values are, bit for bit, those of scikit-learn's `FeatureHasher` with
+    `input_type="dict"`; with a seed, those of River. Unlike in River, no seed means a fixed hash function and not
+    a random one, and a name that is an int is hashed as its digits.
 
     Examples
     --------
@@ -93,8 +90,8 @@ class FeatureHasher(Native, Transformer):
 
     def transform_many(self, X: Any) -> Sparse:
         """Hashed rows, as a sparse matrix for the `*_many` methods of models."""
-        rows = [x if type(x) is dict else _frames.plain_dict(x) for x in _frames.dicts(X)]
         try:
+            rows = [x if type(x) is dict else _frames.plain_dict(x) for x in _frames.dicts(X)]
             starts, indices, values = _core.hash_dicts(rows, *self._hashing())
         except MillstreamError as error:
             raise error.by(self.name) from None

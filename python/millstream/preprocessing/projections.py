@@ -12,14 +12,15 @@ __all__ = ["GaussianRandomProjector", "SparseRandomProjector"]
 class GaussianRandomProjector(Native, Transformer):
     """Projects rows to a few columns by a matrix of Gaussian random numbers.
 
-    Choose it in front of a learner whose cost grows with the number of features, such as a nearest-neighbour search:
-    distances between rows are preserved up to a factor of about 1 ± √(8 ln(n) / `n_components`) for n rows,
-    whatever the number of features. Nothing is learned. If the features are correlated, `decomposition.PCA` needs
-    fewer columns for the same error.
+    Choose it in front of a learner whose cost grows with the number of features, such as a nearest-neighbour
+    search: distances between rows are preserved up to a factor of about 1 ± √(8 ln(n) / `n_components`) for n
+    rows, whatever the number of features. Nothing is learned. If the features are correlated, `decomposition.PCA`
+    needs fewer columns for the same error.
 
-    The row of the matrix for a feature is a function of the seed and the name of the feature. It does not depend on the
-    order of features, nor on the other features, so features may appear at any time, and two models with the same seed
-    project alike. A nominal value is a feature of its own, `name=value`, that is 1. Missing values count as 0.
+    The row of the matrix for a feature is a function of the seed and the name of the feature. It does not depend
+    on the order of features, nor on the other features, so features may appear at any time, and two models with
+    the same seed project alike. A nominal value is a feature of its own, `name=value`, that is 1. Missing values
+    count as 0.
 
     In scikit-learn this is `random_projection.GaussianRandomProjection`.
 
@@ -30,10 +31,8 @@ class GaussianRandomProjector(Native, Transformer):
     seed
         Random seed.
 
-    Notes
-    -----
-    Entries have the distribution of River's and scikit-learn's, variance 1 / `n_components`, but are other numbers.
-    In River, they depend on the order in which features are first seen.
+    Notes ----- Entries have the distribution of River's and scikit-learn's, variance 1 / `n_components`, but are
+    other numbers. In River, they depend on the order in which features are first seen.
 
     Examples
     --------
@@ -60,9 +59,9 @@ class GaussianRandomProjector(Native, Transformer):
 class SparseRandomProjector(Native, Transformer):
     """Projects rows to a few columns by a sparse matrix of random signs.
 
-    Choose it instead of `GaussianRandomProjector` for wide rows: a fraction `density` of the matrix is not 0, so it is
-    faster by about that factor, at nearly the same distortion. For rows with n features of similar size, 1/√n is a good
-    density ("very sparse random projections").
+    Choose it instead of `GaussianRandomProjector` for wide rows: a fraction `density` of the matrix is not 0, so
+    it is faster by about that factor, at nearly the same distortion. For rows with n features of similar size,
+    1/√n is a good density ("very sparse random projections").
 
     Names, nominal values and missing values are treated as by `GaussianRandomProjector`. In scikit-learn this is
     `random_projection.SparseRandomProjection`, whose default density is 1/√n.
