@@ -17,7 +17,7 @@ import river.preprocessing
 import river.stats
 
 import millstream
-from millstream import errors, feature_extraction, feature_selection, linear_model, preprocessing, stats
+from millstream import errors, feature_extraction, feature_selection, linear_model, stats
 from millstream.feature_extraction import PolynomialExtender
 from millstream.feature_selection import PoissonInclusion, SelectKBest, VarianceThreshold
 from millstream.preprocessing import FeatureHasher, GaussianRandomProjector, SparseRandomProjector
@@ -440,12 +440,12 @@ def test_a_learner_behind_a_selector(build: Any) -> None:
     assert millstream.from_bytes(many.to_bytes()).to_bytes() == many.to_bytes()
 
 
-#: Examples of River that print something else here, and why.
+#: Number of examples of River that print something else here, and why.
 DIFFERENT = {
-    "GaussianRandomProjector": "other random numbers, which depend on names only",
-    "SparseRandomProjector": "other random numbers, which depend on names only",
-    "PoissonInclusion": "only learned rows count, and its example learns none",
-    "BagOfWords": "consecutive words are joined by a blank; a feature name is no tuple",
+    "GaussianRandomProjector": (2, "other random numbers, which depend on names only"),
+    "SparseRandomProjector": (2, "other random numbers, which depend on names only"),
+    "BagOfWords": (1, "consecutive words are joined by a blank: a feature name is no tuple"),
+    "PolynomialExtender": (1, "88.95 % for 88.88 %: no label is predicted before one was learned"),
 }
 
 
@@ -455,13 +455,20 @@ class _SameValues(doctest.OutputChecker):
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         if super().check_output(want, got, optionflags | doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS):
             return True
+        if not want and got == "0\n":
+            # `learn_many` returns the number of skipped rows.
+            return True
         try:
             wanted, found = (
-                ast.literal_eval(text.strip().removeprefix("Counter(").rstrip(")")) for text in (want, got)
+                [ast.literal_eval(text.strip().removeprefix("Counter(").removesuffix(")"))]
+                if text.startswith("Counter(")
+                else [ast.literal_eval(line.strip()) for line in text.splitlines()]
+                for text in (want, got)
             )
         except (SyntaxError, ValueError):
             return False
-        return bool(found == pytest.approx(wanted, abs=6e-4))
+        same = [one == pytest.approx(other, abs=1e-3) for one, other in zip(found, wanted, strict=True)]
+        return all(same)
 
 
 @pytest.mark.parametrize(
@@ -490,9 +497,7 @@ def test_rivers_examples_with_the_import_changed(theirs: Any) -> None:
     output: list[str] = []
     runner = doctest.DocTestRunner(_SameValues(), verbose=False)
     failed = runner.run(example, out=output.append).failed
-    assert (failed > 0) == (theirs.__name__ in DIFFERENT and theirs.__name__ != "PoissonInclusion"), "".join(
-        output
-    )
+    assert failed == DIFFERENT.get(theirs.__name__, (0, ""))[0], "".join(output)
 
 
 def test_names_are_where_rivers_users_look() -> None:

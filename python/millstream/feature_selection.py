@@ -7,6 +7,7 @@ was, and a feature may be dropped and return. Learners ignore missing features. 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from millstream._native import Native
@@ -63,10 +64,11 @@ class SelectKBest(Native, Transformer):
     def __init__(self, similarity: Any = "stats.PearsonCorr", k: int = 10, use_abs: bool = False) -> None: ...
 
     @property
-    def leaderboard(self) -> dict[str | int, float | None]:
-        """The similarity of each feature to the target; None while it is undefined."""
+    def leaderboard(self) -> Counter[str | int]:
+        """The similarity of each feature to the target, where it is defined."""
         features = self.inspect()["features"]
-        return {name: features[str(name)]["similarity"] for name in self.features if str(name) in features}
+        known = {name: features[str(name)]["similarity"] for name in self.features if str(name) in features}
+        return Counter({name: similarity for name, similarity in known.items() if similarity is not None})
 
 
 class VarianceThreshold(Native, Transformer):
@@ -137,11 +139,14 @@ class PoissonInclusion(Native, Transformer):
     Examples
     --------
     >>> from millstream import feature_selection
-    >>> selector = feature_selection.PoissonInclusion(p=0.5, seed=1)
+    >>> selector = feature_selection.PoissonInclusion(p=0.2, seed=1)
+    >>> x = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": 1.0, "f": 1.0}
     >>> for _ in range(3):
-    ...     selector.learn_one({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0})
-    ...     print(list(selector.transform_one({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0})))
-    []
+    ...     selector.learn_one(x)
+    ...     print(list(selector.transform_one(x)))
+    ['f']
+    ['a', 'f']
+    ['a', 'd', 'f']
 
     References
     ----------

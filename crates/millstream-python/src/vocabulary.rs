@@ -1,7 +1,7 @@
 //! `millstream._core.Vocabulary`: texts to dicts of word counts or tf-idf; `hash_dict` and `hash_dicts`: dicts to hashed
 //! columns.
 
-use millstream_core::preprocessing::feature_hasher::{hash_seed, settle, Hashing};
+use millstream_core::preprocessing::feature_hasher::{settle, Hashing};
 use millstream_core::text::vocabulary::{Terms, Tokenizer, Vocabulary as Words};
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1};
@@ -281,10 +281,6 @@ fn push_name(key: &Bound<'_, PyAny>, token: &mut String) -> PyResult<()> {
     Err(raise(py, &Fault::wrong_type(format!("a feature name must be a str or an int, got {}", shown(key)))))
 }
 
-fn hashing(n_features: u32, seed: Option<u32>, alternate_sign: bool) -> Hashing {
-    Hashing { n_features: n_features.max(1), seed: seed.map_or(0, hash_seed), alternate_sign }
-}
-
 /// The hashed columns of one dict.
 #[pyfunction]
 pub fn hash_dict<'py>(
@@ -294,7 +290,7 @@ pub fn hash_dict<'py>(
     alternate_sign: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
-    entries(x, hashing(n_features, seed, alternate_sign), &mut indices, &mut values)?;
+    entries(x, Hashing::new(n_features, seed, alternate_sign), &mut indices, &mut values)?;
     let dict = PyDict::new(x.py());
     let mut failed = None;
     settle(&indices, &values, &mut order, |index, value| {
@@ -313,7 +309,7 @@ pub fn hash_dicts<'py>(
     seed: Option<u32>,
     alternate_sign: bool,
 ) -> PyResult<SparseArrays<'py>> {
-    let hashing = hashing(n_features, seed, alternate_sign);
+    let hashing = Hashing::new(n_features, seed, alternate_sign);
     let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
     let (mut starts, mut columns, mut numbers) = (vec![0], Vec::new(), Vec::new());
     for x in rows.iter() {

@@ -32,8 +32,10 @@ class PolynomialExtender(Native, Transformer):
     bias_name
         Name of that feature.
 
-    Notes ----- Names, order and values are those of River. Values are floats here, and a feature named by an int
-    keeps this name.
+    Notes
+    -----
+    Names, order and values are those of River. Values are floats here, and a feature named by an int keeps this
+    name.
 
     Examples
     --------

@@ -38,9 +38,11 @@ class FeatureHasher(Native, Transformer):
     alternate_sign
         Whether half of the features are subtracted, so that those of one column cancel out on average.
 
-    Notes ----- Columns, signs and values are, bit for bit, those of scikit-learn's `FeatureHasher` with
-    `input_type="dict"`; with a seed, those of River. Unlike in River, no seed means a fixed hash function and not
-    a random one, and a name that is an int is hashed as its digits.
+    Notes
+    -----
+    Columns, signs and values are, bit for bit, those of scikit-learn's `FeatureHasher` with `input_type="dict"`;
+    with a seed, those of River. Unlike in River, no seed means a fixed hash function and not a random one, and a
+    name that is an int is hashed as its digits.
 
     Examples
     --------

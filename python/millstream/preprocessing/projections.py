@@ -31,8 +31,10 @@ class GaussianRandomProjector(Native, Transformer):
     seed
         Random seed.
 
-    Notes ----- Entries have the distribution of River's and scikit-learn's, variance 1 / `n_components`, but are
-    other numbers. In River, they depend on the order in which features are first seen.
+    Notes
+    -----
+    Entries have the distribution of River's and scikit-learn's, variance 1 / `n_components`, but are other
+    numbers. In River, they depend on the order in which features are first seen.
 
     Examples
     --------
@@ -40,7 +42,7 @@ class GaussianRandomProjector(Native, Transformer):
     >>> projector = preprocessing.GaussianRandomProjector(n_components=2, seed=1)
     >>> y = projector.transform_one({"a": 1.0, "b": -2.0, "c": 0.5})
     >>> [round(value, 4) for value in y.values()]
-    [0.0, 0.0]
+    [2.2846, -0.2527]
     >>> y == projector.transform_one({"c": 0.5, "a": 1.0, "b": -2.0})
     True
 
@@ -81,7 +83,7 @@ class SparseRandomProjector(Native, Transformer):
     >>> projector = preprocessing.SparseRandomProjector(n_components=3, density=0.5, seed=1)
     >>> y = projector.transform_one({"a": 1.0, "b": -2.0, "c": 0.5})
     >>> [round(value, 4) for value in y.values()]
-    [0.0, 0.0, 0.0]
+    [-1.2247, 0.8165, -1.633]
 
     References
     ----------

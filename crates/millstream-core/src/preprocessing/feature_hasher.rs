@@ -3,7 +3,7 @@
 //! The column of a number is |h| mod n, h the signed 32-bit murmur3 of its name, and its value is added there; a
 //! nominal value adds 1 under the name `name=value`. With `alternate_sign` a negative h subtracts instead, so that
 //! the inner product of two hashed rows is unbiased (Weinberger et al., 2009, section 3). Columns and signs are those
-//! of scikit-learn for the hash seed 0.
+//! of scikit-learn. With a `seed` they are those of River, where the column of a negative h is h mod n.
 //!
 //! A row is hashed by the names of its slots: the hash of each name is computed once, when it is new. There is no
 //! state.
@@ -52,19 +52,19 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let seed = match arguments.value("seed")?.is_null() {
-            true => 0,
-            false => hash_seed(arguments.integer("seed")? as u32),
+            true => None,
+            false => Some(arguments.integer("seed")? as u32),
         };
         let n_features = u32::try_from(arguments.size("n_features")?)
             .map_err(|_| Fault::value(format!("{NAME}: too many columns")))?;
-        let hashing = Hashing { n_features, seed, alternate_sign: arguments.boolean("alternate_sign")? };
+        let hashing = Hashing::new(n_features, seed, arguments.boolean("alternate_sign")?);
         Ok(Built::Transformer(Box::new(FeatureHasher { hashing, tokens: Tokens::default() })))
     },
 };
 
 /// The first number of the Mersenne Twister (Matsumoto and Nishimura, 1998) for a seed, which is how River derives the
 /// seed of its hash.
-pub fn hash_seed(seed: u32) -> u32 {
+fn hash_seed(seed: u32) -> u32 {
     let mut state = [0u32; 398];
     state[0] = seed;
     for i in 1..398u32 {
@@ -89,17 +89,28 @@ pub struct Column {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Hashing {
-    pub n_features: u32,
-    pub seed: u32,
-    pub alternate_sign: bool,
+    n_features: u32,
+    /// Of murmur3.
+    seed: u32,
+    /// Whether the column of a negative h is h mod n, as in River, and not |h| mod n.
+    is_modular: bool,
+    alternate_sign: bool,
 }
 
 impl Hashing {
+    /// With a seed, as in River; without, as in scikit-learn.
+    pub fn new(n_features: u32, seed: Option<u32>, alternate_sign: bool) -> Self {
+        let n_features = n_features.max(1);
+        Hashing { n_features, seed: seed.map_or(0, hash_seed), is_modular: seed.is_some(), alternate_sign }
+    }
+
     #[inline]
     pub fn column(self, token: &[u8]) -> Column {
         let hash = murmur3(token, self.seed) as i32;
         let sign = if self.alternate_sign && hash < 0 { -1.0 } else { 1.0 };
-        Column { index: hash.unsigned_abs() % self.n_features, sign }
+        let rest = hash.unsigned_abs() % self.n_features;
+        let index = if self.is_modular && hash < 0 && rest > 0 { self.n_features - rest } else { rest };
+        Column { index, sign }
     }
 }
 
@@ -216,8 +227,11 @@ mod tests {
     #[test]
     fn one_row_by_hand() {
         // murmur3("test") = 0xba6bd213 = −1167338989 as a signed number: column 1167338989 mod 1000 = 989, sign −.
-        let hashing = Hashing { n_features: 1000, seed: 0, alternate_sign: true };
+        let hashing = Hashing::new(1000, None, true);
         assert_eq!(hashing.column(b"test"), Column { index: 989, sign: -1.0 });
+        // −1167338989 mod 1000 = 11, if the seed of murmur3 were 0 too.
+        let modular = Hashing { is_modular: true, ..hashing };
+        assert_eq!(modular.column(b"test"), Column { index: 11, sign: -1.0 });
         let description =
             registry::resolve(&json!({ "name": NAME, "parameters": { "n_features": 1000 } })).unwrap();
         let Built::Transformer(mut hasher) = registry::build_resolved(&description).unwrap() else { panic!() };
