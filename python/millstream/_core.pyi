@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "BufferPool",
+    "DictHasher",
     "DriftDetector",
     "FeatureDriftDetector",
     "Forecaster",
@@ -29,8 +30,6 @@ __all__ = [
     "catalogue",
     "count_lines",
     "former_names",
-    "hash_dict",
-    "hash_dicts",
     "hash_feature",
     "hash_words",
     "kernel",
@@ -290,10 +289,12 @@ def hash_words(
     alternate_sign: bool,
     norm: str | None,
 ) -> tuple[Any, Any, Any]: ...
-def hash_dict(x: dict[Any, Any], n_features: int, seed: int | None, alternate_sign: bool) -> dict[int, float]: ...
-def hash_dicts(
-    rows: list[dict[Any, Any]], n_features: int, seed: int | None, alternate_sign: bool
-) -> tuple[Any, Any, Any]: ...
+
+@final
+class DictHasher:
+    def __new__(cls, n_features: int, seed: int | None, alternate_sign: bool) -> DictHasher: ...
+    def one(self, x: dict[Any, Any]) -> dict[int, float]: ...
+    def many(self, rows: list[dict[Any, Any]]) -> tuple[Any, Any, Any]: ...
 
 @final
 class Vocabulary:

@@ -67,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
     #[pymodule_export]
-    use crate::vocabulary::{hash_dict, hash_dicts, Vocabulary};
+    use crate::vocabulary::{DictHasher, Vocabulary};
 
     /// The registry in JSON: names, roles, descriptions, parameters.
     #[pyfunction]

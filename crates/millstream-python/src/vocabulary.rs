@@ -1,4 +1,4 @@
-//! `millstream._core.Vocabulary`: texts to dicts of word counts or tf-idf; `hash_dict` and `hash_dicts`: dicts to hashed
+//! `millstream._core.Vocabulary`: texts to dicts of word counts or tf-idf; `DictHasher`: dicts to hashed
 //! columns.
 
 use millstream_core::preprocessing::feature_hasher::{settle, Hashing};
@@ -281,45 +281,44 @@ fn push_name(key: &Bound<'_, PyAny>, token: &mut String) -> PyResult<()> {
     Err(raise(py, &Fault::wrong_type(format!("a feature name must be a str or an int, got {}", shown(key)))))
 }
 
-/// The hashed columns of one dict.
-#[pyfunction]
-pub fn hash_dict<'py>(
-    x: &Bound<'py, PyDict>,
-    n_features: u32,
-    seed: Option<u32>,
-    alternate_sign: bool,
-) -> PyResult<Bound<'py, PyDict>> {
-    let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
-    entries(x, Hashing::new(n_features, seed, alternate_sign), &mut indices, &mut values)?;
-    let dict = PyDict::new(x.py());
-    let mut failed = None;
-    settle(&indices, &values, &mut order, |index, value| {
-        failed = failed.take().or(dict.set_item(index, value).err());
-    });
-    failed.map_or(Ok(dict), Err)
-}
+/// Hashes dicts as `preprocessing.FeatureHasher` does, without a schema: nothing is stored.
+#[pyclass(module = "millstream._core", frozen)]
+pub struct DictHasher(Hashing);
 
 type SparseArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
-/// The hashed columns of dicts: starts, indices, values.
-#[pyfunction]
-pub fn hash_dicts<'py>(
-    rows: &Bound<'py, PyList>,
-    n_features: u32,
-    seed: Option<u32>,
-    alternate_sign: bool,
-) -> PyResult<SparseArrays<'py>> {
-    let hashing = Hashing::new(n_features, seed, alternate_sign);
-    let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut starts, mut columns, mut numbers) = (vec![0], Vec::new(), Vec::new());
-    for x in rows.iter() {
-        entries(x.cast::<PyDict>()?, hashing, &mut indices, &mut values)?;
-        settle(&indices, &values, &mut order, |index, value| {
-            columns.push(index);
-            numbers.push(value);
-        });
-        starts.push(columns.len() as i64);
+#[pymethods]
+impl DictHasher {
+    #[new]
+    fn new(n_features: u32, seed: Option<u32>, alternate_sign: bool) -> Self {
+        DictHasher(Hashing::new(n_features, seed, alternate_sign))
     }
-    let py = rows.py();
-    Ok((starts.into_pyarray(py), columns.into_pyarray(py), numbers.into_pyarray(py)))
+
+    /// The hashed columns of one dict.
+    fn one<'py>(&self, x: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        entries(x, self.0, &mut indices, &mut values)?;
+        let dict = PyDict::new(x.py());
+        let mut failed = None;
+        settle(&indices, &values, &mut order, |index, value| {
+            failed = failed.take().or(dict.set_item(index, value).err());
+        });
+        failed.map_or(Ok(dict), Err)
+    }
+
+    /// The hashed columns of dicts: starts, indices, values.
+    fn many<'py>(&self, rows: &Bound<'py, PyList>) -> PyResult<SparseArrays<'py>> {
+        let (mut indices, mut values, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut starts, mut columns, mut numbers) = (vec![0], Vec::new(), Vec::new());
+        for x in rows.iter() {
+            entries(x.cast::<PyDict>()?, self.0, &mut indices, &mut values)?;
+            settle(&indices, &values, &mut order, |index, value| {
+                columns.push(index);
+                numbers.push(value);
+            });
+            starts.push(columns.len() as i64);
+        }
+        let py = rows.py();
+        Ok((starts.into_pyarray(py), columns.into_pyarray(py), numbers.into_pyarray(py)))
+    }
 }

@@ -93,7 +93,8 @@ class _Vectorizer(Transformer):
         if self._pattern is not None:
             found = self._pattern.finditer(x.lower() if self._lowers else x)
             return [match[1] if match.lastindex else match.group() for match in found]
-        return x
+        text: str = x
+        return text
 
     @property
     def _lowers(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import Any
 
 from millstream import _core, _frames
@@ -13,6 +14,10 @@ from millstream.base import Transformer
 from millstream.errors import MillstreamError
 
 __all__ = ["FeatureHasher"]
+
+
+#: Hashers without a state, by their parameters: models stay copies of plain data.
+_hasher = lru_cache(maxsize=64)(lambda parameters: _core.DictHasher(*parameters))
 
 
 class FeatureHasher(Native, Transformer):
@@ -74,19 +79,15 @@ class FeatureHasher(Native, Transformer):
     @forwarded
     def __init__(self, n_features: int = 2**20, seed: int | None = None, alternate_sign: bool = True) -> None: ...
 
+    @cached_property
     def _hashing(self) -> tuple[int, int | None, bool]:
-        # Reading a description for each row would cost more than hashing.
-        found: tuple[int, int | None, bool] | None = self.__dict__.get("_parameters_read")
-        if found is None:
-            parameters = self._description_dict["parameters"]
-            found = (parameters["n_features"], parameters["seed"], parameters["alternate_sign"])
-            self.__dict__["_parameters_read"] = found
-        return found
+        parameters = self._description_dict["parameters"]
+        return parameters["n_features"], parameters["seed"], parameters["alternate_sign"]
 
     def transform_one(self, x: Features) -> dict[Any, Any]:
         """The hashed columns of one example that are in use, ascending."""
         try:
-            return _core.hash_dict(x if type(x) is dict else _frames.plain_dict(x), *self._hashing())
+            return _hasher(self._hashing).one(x if type(x) is dict else _frames.plain_dict(x))
         except MillstreamError as error:
             raise error.by(self.name) from None
 
@@ -94,7 +95,7 @@ class FeatureHasher(Native, Transformer):
         """Hashed rows, as a sparse matrix for the `*_many` methods of models."""
         try:
             rows = [x if type(x) is dict else _frames.plain_dict(x) for x in _frames.dicts(X)]
-            starts, indices, values = _core.hash_dicts(rows, *self._hashing())
+            starts, indices, values = _hasher(self._hashing).many(rows)
         except MillstreamError as error:
             raise error.by(self.name) from None
-        return Sparse(starts, indices, values, self._hashing()[0])
+        return Sparse(starts, indices, values, int(self.n_features))

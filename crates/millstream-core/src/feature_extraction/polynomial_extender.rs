@@ -147,6 +147,18 @@ impl Plan {
         self.ends.push(std::iter::once(self.outputs.len()).chain(lengths).collect());
     }
 
+    /// The features of an output, each as often as it is a factor.
+    fn factors(&self, mut output: Output, factors: &mut Vec<u32>) {
+        factors.clear();
+        while let Output::Product(left, index) = output {
+            factors.push(index);
+            output = self.outputs[left as usize];
+        }
+        if let Output::Feature(index) = output {
+            factors.push(index);
+        }
+    }
+
     /// Return to the first generations.
     fn truncate(&mut self, generations: usize) {
         self.ends.truncate(generations);
@@ -400,35 +412,35 @@ impl Transformer for PolynomialExtender {
             copy.grow(input.len(), kind);
             return copy.output(input);
         }
-        let mut schema = Schema::default();
-        let name = |index: u32| match self.state.slots[index as usize] as usize {
+        let name = |&slot: &u32| match slot as usize {
             slot if slot < input.len() => input.name(slot),
             slot => Name::from(format!("feature_{slot}").as_str()),
         };
-        let mut factors: Vec<Vec<Name>> = Vec::with_capacity(self.plan.outputs.len());
+        let names: Vec<Name> = self.state.slots.iter().map(name).collect();
+        let texts: Vec<String> = names.iter().map(Name::text).collect();
+        let mut schema = Schema::default();
+        let mut factors: Vec<u32> = Vec::new();
         for &output in &self.plan.outputs {
-            let mut names = match output {
-                Output::Bias => Vec::new(),
-                Output::Feature(_) => Vec::new(),
-                Output::Product(left, _) => factors[left as usize].clone(),
-            };
             match output {
                 Output::Bias => {
                     schema.push_unique(self.bias_name.clone(), FeatureKind::Number);
                 }
                 Output::Feature(index) => {
-                    names.push(name(index));
                     schema.push_from(input, self.state.slots[index as usize] as usize, None);
                 }
-                Output::Product(_, index) => {
-                    names.push(name(index));
-                    let mut sorted: Vec<&Name> = names.iter().collect();
-                    sorted.sort();
-                    let texts: Vec<String> = sorted.into_iter().map(Name::text).collect();
-                    schema.push_unique(Name::from(texts.join("*").as_str()), FeatureKind::Number);
+                Output::Product(..) => {
+                    self.plan.factors(output, &mut factors);
+                    factors.sort_unstable_by(|&a, &b| names[a as usize].cmp(&names[b as usize]));
+                    let mut text = String::new();
+                    for &factor in &factors {
+                        if !text.is_empty() {
+                            text.push('*');
+                        }
+                        text.push_str(&texts[factor as usize]);
+                    }
+                    schema.push_unique(Name::Text(text.into()), FeatureKind::Number);
                 }
             }
-            factors.push(names);
         }
         schema.mark();
         schema

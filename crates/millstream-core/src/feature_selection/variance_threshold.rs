@@ -82,6 +82,27 @@ impl Moments {
         }
     }
 
+    /// Become `old` after a row of as many numbers. Most features have the same count: its quotients are computed once.
+    fn update_all(&mut self, old: &Moments, x: &[f64], w: f64) {
+        let width = x.len();
+        for numbers in [&mut self.counts, &mut self.means, &mut self.squares] {
+            numbers.resize(width, 0.0);
+        }
+        let (counts, means, squares) = (&old.counts[..width], &old.means[..width], &old.squares[..width]);
+        let (mut last, mut n, mut share, mut factor) = (f64::NAN, 0.0, 0.0, 0.0);
+        for slot in 0..width {
+            if counts[slot] != last {
+                last = counts[slot];
+                n = last + w;
+                (share, factor) = (w / n, w * (last / n));
+            }
+            let delta = x[slot] - means[slot];
+            self.counts[slot] = n;
+            self.means[slot] = means[slot] + delta * share;
+            self.squares[slot] = squares[slot] + delta * factor * delta;
+        }
+    }
+
     #[inline(always)]
     fn update(&mut self, slot: usize, x: f64, w: f64) {
         let before = self.counts[slot];
@@ -192,13 +213,20 @@ impl Transformer for VarianceThreshold {
             return learned;
         }
         let spare = &mut self.spare;
-        spare.copy_from(&self.moments);
-        spare.grow(x.width());
-        x.each(|slot, value| {
-            if let Value::Number(number) = value {
-                spare.update(slot, number, w);
+        match x {
+            Row::Plain(values) if values.len() == self.moments.counts.len() => {
+                spare.update_all(&self.moments, values, w);
             }
-        });
+            _ => {
+                spare.copy_from(&self.moments);
+                spare.grow(x.width());
+                x.each(|slot, value| {
+                    if let Value::Number(number) = value {
+                        spare.update(slot, number, w);
+                    }
+                });
+            }
+        }
         if !spare.is_finite() {
             return Err(Fault::overflow(NAME));
         }

@@ -29,6 +29,8 @@ pub struct Tokenizer {
 /// The terms of a text and their numbers, in the order of their first occurrence.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
+    /// The text that was read last: a pipeline reads each text several times in a row.
+    source: Option<String>,
     /// The text in lower case, or its tokens, one after the other.
     text: String,
     words: Vec<(usize, usize)>,
@@ -116,7 +118,14 @@ impl Terms {
 impl Tokenizer {
     /// The terms of a text.
     pub fn read(&self, text: &str, out: &mut Terms) {
+        if out.source.as_deref() == Some(text) {
+            return;
+        }
         out.clear();
+        let mut source = out.source.take().unwrap_or_default();
+        source.clear();
+        source.push_str(text);
+        out.source = Some(source);
         match self.lowercase {
             true if text.is_ascii() => {
                 out.text.push_str(text);
@@ -137,6 +146,7 @@ impl Tokenizer {
     /// The terms of a text that is given as its tokens.
     pub fn read_tokens<'a>(&self, tokens: impl Iterator<Item = &'a str>, out: &mut Terms) {
         out.clear();
+        out.source = None;
         for token in tokens {
             if !self.stop_words.contains(token) {
                 let from = out.text.len();
