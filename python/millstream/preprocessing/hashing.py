@@ -56,7 +56,7 @@ class FeatureHasher(Native, Transformer):
     >>> hasher.transform_one({"dog": 1, "cat": 2, "elephant": 4})
     {5: -3.0, 7: 2.0}
     >>> hasher.transform_one({"animal": "dog", "run": 5})
-    {8: 1.0, 9: -5.0}
+    {3: 1.0, 9: -5.0}
 
     As a step of a pipeline:
 
