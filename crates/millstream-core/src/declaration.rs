@@ -1,5 +1,6 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
 use crate::forecaster::Forecaster;
@@ -31,6 +32,8 @@ pub enum Role {
     Sampler,
     Metric,
     Statistic,
+    /// Estimates the covariances of the features.
+    CovarianceEstimator,
     DriftDetector,
     FeatureDriftDetector,
     Optimizer,
@@ -45,7 +48,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 17] = [
+    pub const ALL: [Role; 18] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -55,6 +58,7 @@ impl Role {
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
+        Role::CovarianceEstimator,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
         Role::Optimizer,
@@ -85,6 +89,7 @@ impl Role {
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
+            Role::CovarianceEstimator => "covariance_estimator",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
@@ -108,6 +113,7 @@ pub enum Built {
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
+    CovarianceEstimator(Box<dyn CovarianceEstimator>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
@@ -132,6 +138,7 @@ impl Built {
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
+            | Built::CovarianceEstimator(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)
             | Built::Optimizer(_)
