@@ -72,8 +72,8 @@ def rolling(size: float, name: str, goal: float) -> Comparison:
             _one_by_one("River", lambda: _river(name), few),
         ],
         {"River": goal},
-        "the sides with one number per call ask for the value after each, and see fewer numbers, so that the last values "
-        "differ",
+        "with one number per call, the value is read after each; these sides receive fewer numbers, so that the last "
+        "values differ",
     )
 
 

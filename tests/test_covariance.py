@@ -151,7 +151,7 @@ def test_river_examples() -> None:
 
 
 def test_every_name_of_river_is_here_or_documented() -> None:
-    """River's two shrinkage estimators are exponentially weighted; ours are those of scikit-learn, by its names."""
+    """River's two shrinkage estimators are exponentially weighted; ours have scikit-learn's names."""
     assert set(river.covariance.__all__) - {"LedoitWolfCovariance", "OASCovariance"} <= set(covariance.__all__)
 
 

@@ -236,8 +236,8 @@ def test_state_and_bad_input(name: str) -> None:
     statistic.update(5.0, *more, w=0.0, **time)
     if statistic._is_nominal():
         statistic.update("a string", *more, w=0.0)
+    times = {"t": [99.0, 99.0]} if time else {}
     with pytest.raises(ValueError, match="row 1"):
-        times = {"t": [99.0, 99.0]} if time else {}
         statistic.update_many([1.0, math.nan], *([1.0, 1.0] for _ in more), **times)
     assert statistic.to_bytes() == before
     tell(statistic, slice(100, 300), W)
