@@ -72,7 +72,7 @@ def rolling(size: float, name: str, goal: float) -> Comparison:
             _one_by_one("River", lambda: _river(name), few),
         ],
         {"River": goal},
-        "with one number per call, the value is read after each; these sides receive fewer numbers, so that the last "
+        "with one number per call, the value is read after each; these sides receive fewer numbers, so the last "
         "values differ",
     )
 
