@@ -132,6 +132,8 @@ def test_enormous_numbers_never_make_the_state_overflow(measured: Measured) -> N
 
 @everywhere
 def test_memory_is_flat_on_a_long_stream(measured: Measured) -> None:
+    if measured.name == "stats.KolmogorovSmirnov":
+        pytest.skip("keeps all pairs, up to a limit")
     measure = measured.build()
     news = [measured.news(row) for row in range(200)]
     for _ in range(15):

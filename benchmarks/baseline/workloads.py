@@ -367,6 +367,8 @@ def workloads() -> Iterator[Workload]:
         yield Workload(f"metric/{name}, one by one", _metric(name, together=False))
     for name in millstream.find(role="statistic"):
         yield Workload(f"statistic/{name}", _statistic(name))
+    for name in millstream.find(role="covariance_estimator"):
+        yield Workload(f"covariance/{name}", _row_detector(name))
     for name in millstream.find(role="generator"):
         yield Workload(f"generate/{name}", _generator(name))
     for kind in ("csv", "jsonl", "libsvm", "vw"):

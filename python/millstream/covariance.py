@@ -166,7 +166,7 @@ class EmpiricalCovariance(CovarianceEstimator):
             a       b
     a   7.000   1.000
     b   1.000   4.000
-    >>> cov["b", "a"]
+    >>> round(cov["b", "a"], 9)
     1.0
 
     References
@@ -327,7 +327,7 @@ class OAS(_Shrunk):
     >>> cov = covariance.OAS()
     >>> cov.update_many([[5.0, 0.0], [-5.0, 0.1], [5.0, 0.2], [-5.0, 0.0], [0.0, 0.1], [0.0, 0.3]])
     >>> round(cov.shrinkage_, 6)
-    0.42887
+    0.572559
 
     References ---------- Chen, Y., Wiesel, A., Eldar, Y. C. and Hero, A. O. (2010). Shrinkage algorithms for MMSE
     covariance estimation. IEEE Transactions on Signal Processing 58.

@@ -3,7 +3,8 @@
 use crate::fault::{Fault, Result};
 use crate::part::Part;
 
-/// A running estimate of the covariance matrix of the features, or of its inverse.
+/// A running estimate of the covariance matrix of the features. Its inverse is computed on demand, so that estimators of a
+/// precision matrix differ in their name alone.
 pub trait CovarianceEstimator: Part {
     /// Receive a row of a positive weight, with NaN for a missing number; it may have more features than rows before. After
     /// a fault the state is bit for bit what it was.
@@ -25,13 +26,8 @@ pub trait CovarianceEstimator: Part {
     /// The mean of each feature; NaN while it is undefined.
     fn means(&self) -> Vec<f64>;
 
-    /// The estimated matrix, row by row; NaN where it is undefined.
-    fn matrix(&self) -> Vec<f64>;
-
-    /// Whether the matrix is a precision matrix, the inverse of a covariance matrix.
-    fn is_inverted(&self) -> bool {
-        false
-    }
+    /// The covariance matrix, row by row; NaN where it is undefined.
+    fn covariance(&self) -> Vec<f64>;
 
     /// Merge the saved state of the same estimator of another part of the stream, whose feature i is feature `slots[i]`
     /// here, of `width` features in both. After a fault the state is what it was.

@@ -1,6 +1,7 @@
 //! `millstream._core.CovarianceEstimator`: receives rows.
 
 use millstream_core::covariance_estimator;
+use millstream_core::table::Table;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimator::{check_width, inverse};
+use super::estimator::check_width;
 use super::scatter::{full, Scatter, Work};
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::declaration::{Built, Declaration, Role};
@@ -28,7 +28,7 @@ pub static EMPIRICAL_COVARIANCE: Declaration = Declaration {
     role: Role::CovarianceEstimator,
     words: "Empirical covariance matrix",
     parameters: &[DDOF],
-    build: |arguments| Ok(build("covariance.EmpiricalCovariance", arguments.integer("ddof")? as f64, false)),
+    build: |arguments| Ok(build("covariance.EmpiricalCovariance", arguments.integer("ddof")? as f64)),
 };
 
 pub static EMPIRICAL_PRECISION: Declaration = Declaration {
@@ -36,19 +36,18 @@ pub static EMPIRICAL_PRECISION: Declaration = Declaration {
     role: Role::CovarianceEstimator,
     words: "Inverse of the empirical covariance matrix",
     parameters: &[DDOF],
-    build: |arguments| Ok(build("covariance.EmpiricalPrecision", arguments.integer("ddof")? as f64, true)),
+    build: |arguments| Ok(build("covariance.EmpiricalPrecision", arguments.integer("ddof")? as f64)),
 };
 
-fn build(name: &'static str, ddof: f64, inverted: bool) -> Built {
+fn build(name: &'static str, ddof: f64) -> Built {
     let (state, work) = (State::default(), Work::default());
-    Built::CovarianceEstimator(Box::new(Empirical { name, ddof, inverted, state, work }))
+    Built::CovarianceEstimator(Box::new(Empirical { name, ddof, state, work }))
 }
 
 #[derive(Clone)]
 struct Empirical {
     name: &'static str,
     ddof: f64,
-    inverted: bool,
     state: State,
     work: Work,
 }
@@ -146,23 +145,6 @@ impl Empirical {
     /// The number of features.
     fn width(&self) -> usize {
         self.state.pairs.as_ref().map_or(self.state.scatter.width(), |pairs| pairs.width)
-    }
-
-    fn covariance(&self) -> Vec<f64> {
-        let divided = |sum: f64, weight: f64| match weight > self.ddof {
-            true => sum / (weight - self.ddof),
-            false => f64::NAN,
-        };
-        match &self.state.pairs {
-            Some(Pairwise { width, pairs }) => full(*width, |i, j| {
-                let pair = &pairs[triangle(i) + j];
-                divided(pair.product, pair.weight)
-            }),
-            None => {
-                let Scatter { weight, sums, .. } = &self.state.scatter;
-                full(self.width(), |i, j| divided(sums[triangle(i) + j], *weight))
-            }
-        }
     }
 
     fn overflow(&self) -> Fault {
@@ -275,15 +257,21 @@ impl CovarianceEstimator for Empirical {
         }
     }
 
-    fn matrix(&self) -> Vec<f64> {
-        match self.inverted {
-            true => inverse(self.covariance(), self.width()),
-            false => self.covariance(),
+    fn covariance(&self) -> Vec<f64> {
+        let divided = |sum: f64, weight: f64| match weight > self.ddof {
+            true => sum / (weight - self.ddof),
+            false => f64::NAN,
+        };
+        match &self.state.pairs {
+            Some(Pairwise { width, pairs }) => full(*width, |i, j| {
+                let pair = &pairs[triangle(i) + j];
+                divided(pair.product, pair.weight)
+            }),
+            None => {
+                let Scatter { weight, sums, .. } = &self.state.scatter;
+                full(self.width(), |i, j| divided(sums[triangle(i) + j], *weight))
+            }
         }
-    }
-
-    fn is_inverted(&self) -> bool {
-        self.inverted
     }
 
     fn width(&self) -> usize {
@@ -344,33 +332,23 @@ impl CovarianceEstimator for Empirical {
 mod tests {
     use super::*;
 
-    fn empirical(inverted: bool) -> Empirical {
+    fn empirical() -> Empirical {
         let (state, work) = (State::default(), Work::default());
-        Empirical { name: "covariance.Test", ddof: 1.0, inverted, state, work }
+        Empirical { name: "covariance.Test", ddof: 1.0, state, work }
     }
 
     #[test]
     fn worked_by_hand() {
-        // (1, 2), (2, 6), (6, 4): squares 14 and 8, products 2, divided by 2; the determinant of the covariance is
-        // 7 · 4 − 1 = 27.
-        let rows = [[1.0, 2.0], [2.0, 6.0], [6.0, 4.0]];
-        for (inverted, expected) in
-            [(false, [7.0, 1.0, 1.0, 4.0]), (true, [4.0, -1.0, -1.0, 7.0].map(|x| x / 27.0))]
-        {
-            let mut estimator = empirical(inverted);
-            for x in rows {
-                estimator.update(&x, 1.0).expect("a good row");
-            }
-            assert!(estimator.matrix().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14));
-        }
-        // With rows of one feature, the pair has the moments of the others: (9, missing) changes the first variance alone.
-        // 1, 2, 6, 9: mean 4.5, squares 12.25 + 6.25 + 2.25 + 20.25 = 41, divided by 3.
-        let mut estimator = empirical(false);
-        for x in rows {
+        // (1, 2), (2, 6), (6, 4): squares 14 and 8, products 2, divided by 2.
+        let mut estimator = empirical();
+        for x in [[1.0, 2.0], [2.0, 6.0], [6.0, 4.0]] {
             estimator.update(&x, 1.0).expect("a good row");
         }
+        let near = |a: &[f64], b: [f64; 4]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+        assert!(near(&estimator.covariance(), [7.0, 1.0, 1.0, 4.0]));
+        // The pair has the moments of the rows with both: (9, missing) changes the first variance alone. Of 1, 2, 6, 9 the
+        // mean is 4.5, squares 12.25 + 6.25 + 2.25 + 20.25 = 41, divided by 3.
         estimator.update(&[9.0, f64::NAN], 1.0).expect("a good row");
-        let expected = [41.0 / 3.0, 1.0, 1.0, 4.0];
-        assert!(estimator.matrix().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14));
+        assert!(near(&estimator.covariance(), [41.0 / 3.0, 1.0, 1.0, 4.0]));
     }
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimator::{check_width, inverse};
+use super::estimator::check_width;
 use super::scatter::full;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::declaration::{Built, Declaration, Role};
@@ -30,7 +30,7 @@ pub static EWA_COVARIANCE: Declaration = Declaration {
     role: Role::CovarianceEstimator,
     words: "Exponentially weighted covariance matrix",
     parameters: &[FADING_FACTOR],
-    build: |arguments| Ok(build("covariance.EwaCovariance", arguments.float("fading_factor")?, false)),
+    build: |arguments| Ok(build("covariance.EwaCovariance", arguments.float("fading_factor")?)),
 };
 
 pub static EWA_PRECISION: Declaration = Declaration {
@@ -38,18 +38,17 @@ pub static EWA_PRECISION: Declaration = Declaration {
     role: Role::CovarianceEstimator,
     words: "Inverse of the exponentially weighted covariance matrix",
     parameters: &[FADING_FACTOR],
-    build: |arguments| Ok(build("covariance.EwaPrecision", arguments.float("fading_factor")?, true)),
+    build: |arguments| Ok(build("covariance.EwaPrecision", arguments.float("fading_factor")?)),
 };
 
-fn build(name: &'static str, factor: f64, inverted: bool) -> Built {
-    Built::CovarianceEstimator(Box::new(Exponential { name, factor, inverted, state: State::default() }))
+fn build(name: &'static str, factor: f64) -> Built {
+    Built::CovarianceEstimator(Box::new(Exponential { name, factor, state: State::default() }))
 }
 
 #[derive(Clone)]
 struct Exponential {
     name: &'static str,
     factor: f64,
-    inverted: bool,
     state: State,
 }
 
@@ -126,20 +125,12 @@ impl CovarianceEstimator for Exponential {
         self.state.means.clone()
     }
 
-    fn matrix(&self) -> Vec<f64> {
+    fn covariance(&self) -> Vec<f64> {
         let State { means, covariances } = &self.state;
-        let matrix = full(means.len(), |i, j| match means[i].is_nan() || means[j].is_nan() {
+        full(means.len(), |i, j| match means[i].is_nan() || means[j].is_nan() {
             true => f64::NAN,
             false => covariances[triangle(i) + j],
-        });
-        match self.inverted {
-            true => inverse(matrix, means.len()),
-            false => matrix,
-        }
-    }
-
-    fn is_inverted(&self) -> bool {
-        self.inverted
+        })
     }
 
     fn width(&self) -> usize {
@@ -159,11 +150,10 @@ mod tests {
     fn worked_by_hand() {
         // f = ½ on (1, 2), (3, 4), (5, 3): means (1, 2), (2, 3); ½ (0 + ½ · 2 · 2) = 1 everywhere, then with δ = (3, 0):
         // ½ (1 + ½ · 9) = 2.75, ½ (1 + 0) = ½ and ½.
-        let mut estimator =
-            Exponential { name: "covariance.Test", factor: 0.5, inverted: false, state: State::default() };
+        let mut estimator = Exponential { name: "covariance.Test", factor: 0.5, state: State::default() };
         for x in [[1.0, 2.0], [3.0, 4.0], [5.0, 3.0]] {
             estimator.update(&x, 1.0).expect("a good row");
         }
-        assert_eq!(estimator.matrix(), [2.75, 0.5, 0.5, 0.5]);
+        assert_eq!(estimator.covariance(), [2.75, 0.5, 0.5, 0.5]);
     }
 }

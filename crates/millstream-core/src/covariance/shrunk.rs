@@ -259,7 +259,7 @@ impl CovarianceEstimator for Shrunk {
         self.state.scatter.means.clone()
     }
 
-    fn matrix(&self) -> Vec<f64> {
+    fn covariance(&self) -> Vec<f64> {
         let (scatter, width) = (&self.state.scatter, self.width());
         if scatter.weight <= 0.0 {
             return vec![f64::NAN; width * width];
@@ -353,7 +353,7 @@ mod tests {
             let (shrinkage, mu) = estimator.shrinkage();
             assert!((shrinkage - expected).abs() < 1e-14 && (mu - 1.25).abs() < 1e-15, "{method:?}");
             let diagonal = [2.0, 0.5].map(|variance| (1.0 - expected) * variance + expected * 1.25);
-            let matrix = estimator.matrix();
+            let matrix = estimator.covariance();
             assert!((matrix[0] - diagonal[0]).abs() < 1e-14 && (matrix[3] - diagonal[1]).abs() < 1e-14);
         }
     }

@@ -41,10 +41,10 @@ impl Held<Box<dyn CovarianceEstimator>> {
 
     /// The covariance matrix, or its inverse, row by row.
     pub fn estimate(&self, precision: bool) -> Vec<f64> {
-        let matrix = self.part.matrix();
-        match self.part.is_inverted() == precision {
-            true => matrix,
-            false => inverse(matrix, self.part.width()),
+        let covariance = self.part.covariance();
+        match precision {
+            true => inverse(covariance, self.part.width()),
+            false => covariance,
         }
     }
 
