@@ -1,4 +1,4 @@
-"""The metrics, statistics, drift detectors, forecasters and samplers under the laws, and what they are told."""
+"""Metrics, statistics, sketches, drift detectors, forecasters and samplers under the laws; what they are told."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sampling.Stratified": {"size": 9, "key": "colour"},
     "sampling.WeightedReservoir": {"size": 9},
     "sampling.WindowSample": {"size": 9, "window_size": 40},
+    "sketch.Bloom": {"capacity": 200},
+    "sketch.CountMin": {"epsilon": 0.05},
+    "sketch.CountSketch": {"epsilon": 0.3},
+    "sketch.Histogram": {"max_bins": 9},
+    "sketch.HyperLogLog": {"precision": 6},
+    "sketch.KLL": {"k": 8},
+    "sketch.SpaceSaving": {"capacity": 9},
+    "sketch.Theta": {"k": 16},
     "stats.BayesianMean": {"prior": 0.5, "prior_weight": 3.0},
     "stats.Link": {"left": {"name": "stats.Max"}, "right": {"name": "stats.Mean"}},
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
@@ -36,6 +44,7 @@ ROLES = (
     "metric",
     "statistic",
     "covariance_estimator",
+    "sketch",
     "drift_detector",
     "feature_drift_detector",
     "forecaster",
@@ -84,6 +93,9 @@ class Measured:
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
             return ({**row_of, "gap": None if random.random() < 0.3 else x * y},)
+        if self.role == "sketch":
+            keys: tuple[Any, ...] = (row % 23, f"user {row % 7}", round(x, 1), row % 2 == 0, "é")
+            return (keys[row % 5],) if self.takes_keys() else (x,)
         if self.role == "statistic":
             if self.takes_values():
                 x, y = round(x), round(y)
@@ -101,6 +113,9 @@ class Measured:
     def takes_values(self) -> bool:
         """Whether it takes strings as well as numbers."""
         return self.role == "statistic" and bool(self.build()._is_nominal())
+
+    def takes_keys(self) -> bool:
+        return self.role == "sketch" and self.name.partition(".")[2] not in ("KLL", "DDSketch", "Histogram")
 
     def takes_numbers(self) -> bool:
         return _base(self).partition(".")[2] in ("MAE", "MSE", "RMSE", "MAPE", "SMAPE", "R2")
@@ -131,6 +146,13 @@ class Measured:
             return repr(measure.sample())
         if self.role == "covariance_estimator":
             return str((measure.features, measure.covariance_.tolist(), measure.location_.tolist()))
+        if self.role == "sketch":
+            if not self.takes_keys():
+                return (*measure.query([0.0, 0.3, 1.0]).tolist(), measure.rank(0.1), str(measure.error()))
+            asked = ("user 3", 5, 0.3, True, "never seen")
+            counted = self.name.endswith(("HyperLogLog", "Theta"))
+            found = (measure.query(),) if counted else tuple(measure.query(key) for key in asked)
+            return (*found, str(measure.error()), str(measure.missing_weight))
         value = measure.get()
         return value if isinstance(value, (int, float)) else repr(value)
 

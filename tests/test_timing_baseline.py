@@ -25,6 +25,7 @@ def test_everything_of_the_registry_is_timed() -> None:
         "drift_detector",
         "feature_drift_detector",
         "metric",
+        "sketch",
         "statistic",
         "covariance_estimator",
         "generator",

@@ -13,6 +13,7 @@ use crate::metric::Metric;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::sampler::Sampler;
+use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Clusters, Numbers};
 use crate::transformer::Transformer;
@@ -34,6 +35,8 @@ pub enum Role {
     Statistic,
     /// Estimates the covariances of the features.
     CovarianceEstimator,
+    /// Summarises numbers or keys in little memory.
+    Sketch,
     DriftDetector,
     FeatureDriftDetector,
     Optimizer,
@@ -48,7 +51,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 18] = [
+    pub const ALL: [Role; 19] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -59,6 +62,7 @@ impl Role {
         Role::Metric,
         Role::Statistic,
         Role::CovarianceEstimator,
+        Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
         Role::Optimizer,
@@ -90,6 +94,7 @@ impl Role {
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::CovarianceEstimator => "covariance_estimator",
+            Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
@@ -114,6 +119,7 @@ pub enum Built {
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     CovarianceEstimator(Box<dyn CovarianceEstimator>),
+    Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
@@ -139,6 +145,7 @@ impl Built {
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::CovarianceEstimator(_)
+            | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)
             | Built::Optimizer(_)
