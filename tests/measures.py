@@ -26,7 +26,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sketch.KLL": {"k": 8},
     "sketch.SpaceSaving": {"capacity": 9},
     "sketch.Theta": {"k": 16},
+    "stats.BayesianMean": {"prior": 0.5, "prior_weight": 3.0},
+    "stats.Link": {"left": {"name": "stats.Max"}, "right": {"name": "stats.Mean"}},
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
+    "stats.TimeRolling": {"statistic": {"name": "stats.Var"}, "period": 7.0, "lateness": 3.0},
     "time_series.HoltWinters": {
         "smoothing_level": 0.4,
         "smoothing_trend": 0.1,
@@ -37,7 +40,16 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "time_series.SeasonalNaive": {"period": 7},
 }
 
-ROLES = ("metric", "statistic", "sketch", "drift_detector", "feature_drift_detector", "forecaster", "sampler")
+ROLES = (
+    "metric",
+    "statistic",
+    "covariance_estimator",
+    "sketch",
+    "drift_detector",
+    "feature_drift_detector",
+    "forecaster",
+    "sampler",
+)
 
 #: Windows that are full within the laws' short streams.
 WINDOWS = {"reference_size": 30, "window_size": 12, "check_interval": 4}
@@ -72,6 +84,11 @@ class Measured:
         x, y = float(random.normal()), float(random.normal())
         if self.role == "sampler":
             return ({"user": row % 23, "x": x, "colour": "red" if y < 0.5 else "blue", "gap": None},)
+        if self.role == "covariance_estimator":
+            row_of = {"a": x, "b": x + y}
+            return (
+                {**row_of, "late": y * y, "gap": None if random.random() < 0.3 else x * y} if row > 40 else row_of,
+            )
         if self.role == "feature_drift_detector":
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
@@ -80,6 +97,8 @@ class Measured:
             keys: tuple[Any, ...] = (row % 23, f"user {row % 7}", round(x, 1), row % 2 == 0, "é")
             return (keys[row % 5],) if self.takes_keys() else (x,)
         if self.role == "statistic":
+            if self.takes_values():
+                x, y = round(x), round(y)
             return (x, y) if self.takes_pairs() else (x,)
         if self.takes_numbers():
             return x, y
@@ -89,7 +108,11 @@ class Measured:
         return bool(x > 0), bool(y > 0)
 
     def takes_pairs(self) -> bool:
-        return self.name.partition(".")[2] in ("Covariance", "Cov", "Correlation", "PearsonCorr")
+        return self.name.partition(".")[2] in ("ChiSquared", "Cov", "EWCov", "KolmogorovSmirnov", "PearsonCorr")
+
+    def takes_values(self) -> bool:
+        """Whether it takes strings as well as numbers."""
+        return self.role == "statistic" and bool(self.build()._is_nominal())
 
     def takes_keys(self) -> bool:
         return self.role == "sketch" and self.name.partition(".")[2] not in ("KLL", "DDSketch", "Histogram")
@@ -101,6 +124,9 @@ class Measured:
         return _base(self).partition(".")[2] in ("LogLoss", "Brier", "ROCAUC", "PRAUC")
 
     def tell(self, measure: Any, *news: Any, **weight: float) -> None:
+        if self.name == "stats.TimeRolling":
+            # A number may be late.
+            weight["t"] = measure.updates - 2.0 * (measure.updates % 5 == 3)
         (measure.learn_one if self.role in ("forecaster", "sampler") else measure.update)(*news, **weight)
 
     def told(self, measure: Any, rows: range) -> Any:
@@ -118,6 +144,8 @@ class Measured:
             return tuple(measure.forecast(9).tolist())
         if self.role == "sampler":
             return repr(measure.sample())
+        if self.role == "covariance_estimator":
+            return str((measure.features, measure.covariance_.tolist(), measure.location_.tolist()))
         if self.role == "sketch":
             if not self.takes_keys():
                 return (*measure.query([0.0, 0.3, 1.0]).tolist(), measure.rank(0.1), str(measure.error()))

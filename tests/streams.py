@@ -85,7 +85,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sampling.Stratified": {"size": 9},
     "sampling.WeightedReservoir": {"size": 9},
     "sampling.WindowSample": {"size": 9, "window_size": 40.0},
+    "stats.BayesianMean": {"prior": 0.5, "prior_weight": 3.0},
+    "stats.Link": {"left": {"name": "stats.Shift"}, "right": {"name": "stats.Mean"}},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
+    "stats.TimeRolling": {"statistic": {"name": "stats.Mean"}, "period": 20.0},
     "neural_network.IRMARegressor": {"bounds": [-10, 10], "outside": "clamp", "hidden_units": 6, "samples": 32},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
     "synth.Drift": {

@@ -83,7 +83,9 @@ def test_tables_and_lists_of_the_reference():
     assert docs._definitions(body).splitlines() == listed
 
 
-@pytest.mark.parametrize("role", ["drift_detector", "feature_drift_detector", "metric", "sketch", "statistic"])
+@pytest.mark.parametrize(
+    "role", ["drift_detector", "feature_drift_detector", "metric", "sketch", "statistic", "covariance_estimator"]
+)
 def test_help_has_words_for_parameters(role):
     for name in millstream.find(role):
         kind = millstream.registry.class_of(name)

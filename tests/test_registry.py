@@ -29,7 +29,10 @@ def test_the_python_face_says_what_the_declaration_says(name: str) -> None:
     declared = entry(name)["parameters"]
     # Those made by `__new__` alone take what it takes.
     source: Any = kind if kind.__init__ is object.__init__ else kind.__init__  # type: ignore[misc]
-    written = [parameter for name, parameter in inspect.signature(source).parameters.items() if name != "self"]
+    parameters = inspect.signature(source).parameters.items()
+    # Keywords of a window are parameters of its statistic.
+    own = [parameter for _, parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    written = [parameter for parameter in own if parameter.name != "self"]
     assert [parameter.name for parameter in written] == [parameter["name"] for parameter in declared]
     for parameter, said in zip(written, declared, strict=True):
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -32,7 +32,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
+    "stats.BayesianMean": {"prior": 0.5, "prior_weight": 3.0},
+    "stats.Link": {"left": {"name": "stats.Shift"}, "right": {"name": "stats.Mean"}},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
+    "stats.TimeRolling": {"statistic": {"name": "stats.Mean"}, "period": 1000.0},
     "synth.Drift": {
         "stream": {"name": "synth.SEA"},
         "drift_stream": {"name": "synth.SEA", "parameters": {"variant": 1}},
@@ -235,10 +238,14 @@ def _statistic(name: str) -> Callable[[int], Unit]:
     def prepare(rows: int) -> Unit:
         random = np.random.default_rng(1)
         numbers = [random.normal(size=rows) for _ in range(2 if _build(name)._takes_pairs() else 1)]
+        timed = name == "stats.TimeRolling"
+        # Distinct values are few, or these would measure their limit.
+        if name in ("stats.ChiSquared", "stats.Entropy", "stats.Mode"):
+            numbers = [np.round(3.0 * column) for column in numbers]
 
         def unit() -> object:
             statistic = _build(name)
-            statistic.update_many(*numbers)
+            statistic.update_many(*numbers, **({"t": np.arange(float(rows))} if timed else {}))
             return statistic.get()
 
         return unit
@@ -378,6 +385,8 @@ def workloads() -> Iterator[Workload]:
         yield Workload(f"sketch/{name}", _sketch(name))
     for name in millstream.find(role="statistic"):
         yield Workload(f"statistic/{name}", _statistic(name))
+    for name in millstream.find(role="covariance_estimator"):
+        yield Workload(f"covariance/{name}", _row_detector(name))
     for name in millstream.find(role="generator"):
         yield Workload(f"generate/{name}", _generator(name))
     for kind in ("csv", "jsonl", "libsvm", "vw"):

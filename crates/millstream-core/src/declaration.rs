@@ -1,5 +1,6 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
 use crate::forecaster::Forecaster;
@@ -32,6 +33,8 @@ pub enum Role {
     Sampler,
     Metric,
     Statistic,
+    /// Estimates the covariances of the features.
+    CovarianceEstimator,
     /// Summarises numbers or keys in little memory.
     Sketch,
     DriftDetector,
@@ -48,7 +51,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 18] = [
+    pub const ALL: [Role; 19] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -58,6 +61,7 @@ impl Role {
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
+        Role::CovarianceEstimator,
         Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
@@ -89,6 +93,7 @@ impl Role {
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
+            Role::CovarianceEstimator => "covariance_estimator",
             Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
@@ -113,6 +118,7 @@ pub enum Built {
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
+    CovarianceEstimator(Box<dyn CovarianceEstimator>),
     Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
@@ -138,6 +144,7 @@ impl Built {
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
+            | Built::CovarianceEstimator(_)
             | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)

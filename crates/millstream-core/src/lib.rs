@@ -21,6 +21,8 @@ pub mod basis;
 pub mod batch;
 pub mod cluster;
 pub mod compose;
+pub mod covariance;
+pub mod covariance_estimator;
 pub mod declaration;
 pub mod decomposition;
 pub mod detector;

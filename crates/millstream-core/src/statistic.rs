@@ -30,6 +30,12 @@ pub trait Statistic: Part {
     fn returns_nominal(&self) -> bool {
         false
     }
+    /// Replace each number that it holds by another, where it is nominal: the codes of another stream.
+    fn recode(&mut self, _code: &mut dyn FnMut(f64) -> f64) {}
+    /// The value after an update that cannot fail, if it is known without the update.
+    fn next(&self, _x: f64) -> Option<f64> {
+        None
+    }
     /// Whether `update` with a negative weight removes a number.
     fn invertible(&self) -> bool {
         false

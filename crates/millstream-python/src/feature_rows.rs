@@ -2,7 +2,7 @@
 
 use millstream_core::detector;
 use millstream_core::draft::Draft;
-use millstream_core::held;
+use millstream_core::held::Held;
 use millstream_core::schema::Name;
 use millstream_core::table::{nameless, Table};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -20,24 +20,22 @@ use crate::thread_buffers::thread_buffers;
 #[derive(Default)]
 pub struct FeatureDriftDetector;
 
-type Kind = Box<dyn detector::FeatureDriftDetector>;
-
 impl Component for FeatureDriftDetector {
-    type Kind = Kind;
+    type Kind = Box<dyn detector::FeatureDriftDetector>;
 }
 
 /// Read one row and pass it to `receive`.
-fn one(
-    slf: &Bound<'_, FeatureDriftDetector>,
+pub fn one<C: Component>(
+    slf: &Bound<'_, C>,
     x: &Bound<'_, PyAny>,
-    receive: impl FnOnce(&mut held::FeatureDriftDetector, &mut Draft) -> millstream_core::Result<()>,
+    receive: impl FnOnce(&mut Held<C::Kind>, &mut Draft) -> millstream_core::Result<()>,
 ) -> PyResult<()> {
     let (py, part) = (x.py(), slf.part());
     let mut buffers = thread_buffers();
     let mut guarded = part.write(py)?;
     let dict = x.cast_exact::<PyDict>().ok();
     let reading = match dict {
-        Some(dict) => guarded.read_dict::<Kind>(dict, &mut buffers.draft)?,
+        Some(dict) => guarded.read_dict::<C::Kind>(dict, &mut buffers.draft)?,
         None => Reading::NotPlain,
     };
     if reading == Reading::NotPlain {
@@ -45,30 +43,29 @@ fn one(
         drop(guarded);
         let (dict, numbered) = plain_row(x).map_err(|error| part.named(py, error))?;
         guarded = part.write(py)?;
-        let held = guarded.held::<Kind>(py)?;
+        let held = guarded.held::<C::Kind>(py)?;
         if numbered && held.schema().only_texts() {
             return Err(raise(py, &nameless(held.schema()).by(held.title())));
         }
-        guarded.read_plain::<Kind>(&dict, &mut buffers.draft)?;
+        guarded.read_plain::<C::Kind>(&dict, &mut buffers.draft)?;
     }
-    let held = guarded.held_mut::<Kind>(py)?;
+    let held = guarded.held_mut::<C::Kind>(py)?;
     let features = held.schema().len();
     receive(held, &mut buffers.draft).or_raise(py)?;
     if held.schema().len() != features {
         guarded.sync_names(py)?;
     }
     if let (Reading::ByText, Some(dict)) = (reading, dict) {
-        guarded.adopt_keys::<Kind>(dict);
+        guarded.adopt_keys::<C::Kind>(dict);
     }
     Ok(())
 }
 
 /// Read rows and pass them to `receive`, some at a time; after an error and after Ctrl-C nothing has changed.
-fn many(
-    slf: &Bound<'_, FeatureDriftDetector>,
+pub fn many<C: Component>(
+    slf: &Bound<'_, C>,
     rows: &Bound<'_, PyAny>,
-    mut receive: impl FnMut(&mut held::FeatureDriftDetector, &dyn Table, usize, usize) -> millstream_core::Result<()>
-        + Send,
+    mut receive: impl FnMut(&mut Held<C::Kind>, &dyn Table, usize, usize) -> millstream_core::Result<()> + Send,
 ) -> PyResult<()> {
     let py = slf.py();
     let rows = BorrowedRows::new(rows).map_err(|error| slf.part().named(py, error))?;

@@ -5,6 +5,7 @@ mod answers;
 mod any_held;
 mod borrowed_rows;
 mod buffer_pool;
+mod covariances;
 mod dict_batch;
 mod dicts;
 mod errors;
@@ -39,6 +40,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::buffer_pool::{BufferPool, ParsedRows};
+    #[pymodule_export]
+    use crate::covariances::CovarianceEstimator;
     #[pymodule_export]
     use crate::feature_rows::FeatureDriftDetector;
     #[pymodule_export]

@@ -452,7 +452,7 @@ pub fn plain_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
     }
 }
 
-fn read_time(t: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {
+pub fn read_time(t: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {
     let Some(t) = t.filter(|t| !t.is_none()) else { return Ok(None) };
     match t.cast_exact::<PyFloat>() {
         Ok(t) => Ok(Some(t.value())),

@@ -14,13 +14,14 @@
 //! `refresh_interval` rows on each `refresh_interval` rows. So `transform` does not depend on when it is called.
 //! Means are those of the same moment.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
+use crate::linear_algebra::packed_triangle::{add_products, triangle};
 use crate::linear_algebra::SymmetricEigen;
 use crate::linear_model::weight_vector::MOST_COORDINATES;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -108,51 +109,6 @@ struct Work {
 impl Default for Work {
     fn default() -> Self {
         Work { centred: Vec::new(), matrix: Vec::new(), eigen: SymmetricEigen::default(), arch: Arch::new() }
-    }
-}
-
-/// Start of row i of a triangle.
-fn triangle(i: usize) -> usize {
-    i * (i + 1) / 2
-}
-
-/// S ← S + GᵀG, in tiles of four by four entries that stay in registers for all rows of G, each filled with zeros
-/// to a multiple of four numbers. Compiled for several instruction sets; every operation rounds as IEEE 754 says,
-/// so the results are the same with all of them.
-struct AddProducts<'a> {
-    sums: &'a mut [f64],
-    rows: &'a [f64],
-    width: usize,
-}
-
-impl WithSimd for AddProducts<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        let AddProducts { sums, rows, width } = self;
-        let (groups, rows) = (width.div_ceil(4), rows.as_chunks::<4>().0);
-        for i in 0..groups {
-            for j in 0..=i {
-                let mut tile = [[0.0; 4]; 4];
-                for row in rows.chunks_exact(groups) {
-                    let (a, b) = (row[i], row[j]);
-                    for k in 0..4 {
-                        for l in 0..4 {
-                            tile[k][l] += a[k] * b[l];
-                        }
-                    }
-                }
-                for (k, products) in tile.iter().enumerate().take(width - 4 * i) {
-                    let count = if i == j { k + 1 } else { 4 };
-                    let start = triangle(4 * i + k) + 4 * j;
-                    let sums = &mut sums[start..start + count];
-                    for l in 0..sums.len().min(4) {
-                        sums[l] += products[l];
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -315,7 +271,7 @@ impl Method for Pca {
         }
         if !absent.is_empty() {
             let width = absent.len();
-            work.arch.dispatch(AddProducts { sums: &mut next.sums, rows: &work.centred, width });
+            add_products(work.arch, &mut next.sums, &work.centred, width);
         }
         if !next.finite() {
             return false;
@@ -436,7 +392,7 @@ impl Method for Pca {
         fitted.rows += other.rows;
         let mut work = Work::default();
         if width > 0 {
-            work.arch.dispatch(AddProducts { sums: &mut fitted.sums, rows: &g, width });
+            add_products(work.arch, &mut fitted.sums, &g, width);
         }
         if !fitted.finite() {
             return Err(Fault::overflow(Self::NAME));

@@ -36,7 +36,7 @@ impl Model {
 }
 
 /// Add the features, kinds and values of `theirs` to `ours`.
-fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
+pub(super) fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
     for (slot, (name, &kind)) in theirs.names().zip(theirs.kinds()).enumerate() {
         let here = ours.intern(&name);
         ours.check_kind(here, kind, &"the other kind in the model to be merged")?;

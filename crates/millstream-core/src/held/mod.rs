@@ -13,6 +13,7 @@ use crate::part::Part;
 use crate::registry;
 use crate::schema::Schema;
 
+mod covariance_estimator;
 mod drift_detector;
 mod example;
 mod feature_drift_detector;
@@ -25,7 +26,7 @@ mod run;
 mod savepoint;
 mod source;
 pub mod state;
-mod statistic;
+pub mod statistic;
 mod tables;
 
 pub use metric::{GivenPrediction, LabelledMetric};
@@ -48,6 +49,7 @@ macro_rules! with_held_kinds {
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
+            CovarianceEstimator of Box<dyn $crate::covariance_estimator::CovarianceEstimator>,
             Sketch of Box<dyn $crate::sketch::role::Sketch>,
             DriftDetector of Box<dyn $crate::detector::DriftDetector>,
             FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>

@@ -9,12 +9,14 @@
 //! | `tiled_triangle` | a unit triangle that a rank-one update turns, in tiles for vector registers | `linear_model::covariance` |
 //! | `Eigendecomposition` | gains g gᵀ | `linear_model::full_vector::full_adagrad` |
 //! | `SymmetricEigen` | fixed; the largest eigenvalues | `decomposition` |
+//! | `packed_triangle` | no factorisation: a symmetric matrix that gains sums of products | `decomposition`, `covariance` |
 //! | `ThinSvd` | few rows or few columns; right singular vectors | `decomposition` |
 
 pub mod banded_cholesky;
 pub mod cholesky;
 pub mod eigendecomposition;
 pub mod growing_cholesky;
+pub mod packed_triangle;
 pub mod pivoted_cholesky;
 pub mod symmetric_eigen;
 pub mod thin_svd;

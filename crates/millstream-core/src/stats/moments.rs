@@ -8,23 +8,26 @@
 //! M3 = M3A + M3B + δ³ nA nB (nA − nB)/n² + 3δ (nA M2B − nB M2A)/n
 //! M4 = M4A + M4B + δ⁴ nA nB (nA² − nA nB + nB²)/n³ + 6δ² (nA² M2B + nB² M2A)/n² + 4δ (nA M3B − nB M3A)/n
 //!
-//! They hold for negative weights too, by which a window removes a number. Skewness is √n M3/M2^1.5 and kurtosis
+//! They hold for negative weights too, by which a number or a part of the stream is removed. Skewness is √n M3/M2^1.5 and kurtosis
 //! n M4/M2² − 3, corrected for bias as in Joanes and Gill (1998).
 
 use serde::{Deserialize, Serialize};
 
+use super::window::{Item, Summary, TwoStacks, Window};
 use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
-use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Which {
     Mean,
+    BayesianMean { prior: f64, prior_weight: f64 },
     Var { ddof: f64 },
+    Sem { ddof: f64 },
     Skew { bias: bool },
     Kurtosis { bias: bool },
 }
@@ -44,16 +47,45 @@ pub static MEAN: Declaration = Declaration {
     build: |_| build("stats.Mean", Which::Mean),
 };
 
+pub static BAYESIAN_MEAN: Declaration = Declaration {
+    name: "stats.BayesianMean",
+    role: Role::Statistic,
+    words: "Mean of the numbers and of a prior",
+    parameters: &[
+        Parameter::new("prior", Kind::Float(Bounds::ANY), DefaultValue::Required, "mean before the first number"),
+        Parameter::new(
+            "prior_weight",
+            Kind::Float(Bounds::POSITIVE),
+            DefaultValue::Required,
+            "weight of the prior: the number of values that it counts for",
+        ),
+    ],
+    build: |arguments| {
+        let (prior, prior_weight) = (arguments.float("prior")?, arguments.float("prior_weight")?);
+        build("stats.BayesianMean", Which::BayesianMean { prior, prior_weight })
+    },
+};
+
+const DDOF: Parameter = Parameter::new(
+    "ddof",
+    Kind::Integer { low: 0, high: 1_000_000 },
+    DefaultValue::Integer(1),
+    "delta degrees of freedom: the divisor is the total weight minus ddof",
+);
+
+pub static SEM: Declaration = Declaration {
+    name: "stats.SEM",
+    role: Role::Statistic,
+    words: "Standard error of the mean",
+    parameters: &[DDOF],
+    build: |arguments| build("stats.SEM", Which::Sem { ddof: arguments.integer("ddof")? as f64 }),
+};
+
 pub static VAR: Declaration = Declaration {
     name: "stats.Var",
     role: Role::Statistic,
     words: "Variance",
-    parameters: &[Parameter::new(
-        "ddof",
-        Kind::Integer { low: 0, high: 1_000_000 },
-        DefaultValue::Integer(1),
-        "delta degrees of freedom: the divisor is the total weight minus ddof",
-    )],
+    parameters: &[DDOF],
     build: |arguments| build("stats.Var", Which::Var { ddof: arguments.integer("ddof")? as f64 }),
 };
 
@@ -103,8 +135,14 @@ impl Moments {
         if a.n == 0.0 {
             return *b;
         }
+        a.shifted(b, b.mean - a.mean, order)
+    }
+
+    /// Combine with `b`, whose mean is larger by `delta`.
+    #[inline]
+    fn shifted(&self, b: &Moments, delta: f64, order: u32) -> Moments {
+        let a = self;
         let n = a.n + b.n;
-        let delta = b.mean - a.mean;
         let mut c = Moments { n, mean: a.mean + delta * (b.n / n), ..*a };
         if order >= 2 {
             c.m2 = a.m2 + b.m2 + delta * delta * (a.n / n) * b.n;
@@ -129,13 +167,59 @@ impl Moments {
     }
 }
 
-impl Moment {
-    fn order(&self) -> u32 {
-        match self.which {
-            Which::Mean => 1,
-            Which::Var { .. } => 2,
+impl Which {
+    fn order(self) -> u32 {
+        match self {
+            Which::Mean | Which::BayesianMean { .. } => 1,
+            Which::Var { .. } | Which::Sem { .. } => 2,
             Which::Skew { .. } => 3,
             Which::Kurtosis { .. } => 4,
+        }
+    }
+
+    fn value(self, moments: &Moments) -> f64 {
+        let Moments { n, mean, m2, m3, m4, numbers } = *moments;
+        if numbers == 0 {
+            return match self {
+                Which::BayesianMean { prior, .. } => prior,
+                _ => f64::NAN,
+            };
+        }
+        let value = match self {
+            Which::Mean => mean,
+            // The form does not overflow for large weights.
+            Which::BayesianMean { prior, prior_weight } => {
+                let share = n / (n + prior_weight);
+                prior * (1.0 - share) + mean * share
+            }
+            Which::Sem { ddof } if n > ddof => (m2.max(0.0) / (n - ddof) / n).sqrt(),
+            Which::Sem { .. } => f64::NAN,
+            Which::Var { ddof } if n > ddof => m2.max(0.0) / (n - ddof),
+            Which::Var { .. } => f64::NAN,
+            Which::Skew { .. } | Which::Kurtosis { .. } if m2 <= 0.0 => f64::NAN,
+            Which::Skew { bias } => {
+                // Scale first: M2 may be as large as the largest float.
+                let skew = (m3 / m2) / (m2 / n).sqrt();
+                if bias || n <= 2.0 {
+                    skew
+                } else {
+                    skew * (n * (n - 1.0)).sqrt() / (n - 2.0)
+                }
+            }
+            Which::Kurtosis { bias } => {
+                let kurtosis = n * (m4 / m2) / m2 - 3.0;
+                if bias || n <= 3.0 {
+                    kurtosis
+                } else {
+                    (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * kurtosis + 6.0)
+                }
+            }
+        };
+        // The value is not finite if M2 is nearly 0 or the total weight is just above 2.
+        if value.is_finite() {
+            value
+        } else {
+            f64::NAN
         }
     }
 }
@@ -168,7 +252,7 @@ impl Statistic for Moment {
             self.moments = Moments { numbers, ..Moments::default() };
             return Ok(());
         }
-        let mut next = self.moments.combined(&Moments { n: w, mean: x, ..Moments::default() }, self.order());
+        let mut next = self.moments.combined(&Moments { n: w, mean: x, ..Moments::default() }, self.which.order());
         next.numbers = numbers;
         if !next.is_finite() {
             return Err(overflow(self.name));
@@ -178,39 +262,7 @@ impl Statistic for Moment {
     }
 
     fn get(&self) -> f64 {
-        let Moments { n, mean, m2, m3, m4, numbers } = self.moments;
-        if numbers == 0 {
-            return f64::NAN;
-        }
-        let value = match self.which {
-            Which::Mean => mean,
-            Which::Var { ddof } if n > ddof => m2.max(0.0) / (n - ddof),
-            Which::Var { .. } => f64::NAN,
-            Which::Skew { .. } | Which::Kurtosis { .. } if m2 <= 0.0 => f64::NAN,
-            Which::Skew { bias } => {
-                // Scale first: M2 may be as large as the largest float.
-                let skew = (m3 / m2) / (m2 / n).sqrt();
-                if bias || n <= 2.0 {
-                    skew
-                } else {
-                    skew * (n * (n - 1.0)).sqrt() / (n - 2.0)
-                }
-            }
-            Which::Kurtosis { bias } => {
-                let kurtosis = n * (m4 / m2) / m2 - 3.0;
-                if bias || n <= 3.0 {
-                    kurtosis
-                } else {
-                    (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * kurtosis + 6.0)
-                }
-            }
-        };
-        // The value is not finite if M2 is nearly 0 or the total weight is just above 2.
-        if value.is_finite() {
-            value
-        } else {
-            f64::NAN
-        }
+        self.which.value(&self.moments)
     }
 
     fn invertible(&self) -> bool {
@@ -227,7 +279,7 @@ impl Statistic for Moment {
         if theirs.moments.n <= 0.0 {
             return Ok(());
         }
-        let mut next = self.moments.combined(&theirs.moments, self.order());
+        let mut next = self.moments.combined(&theirs.moments, self.which.order());
         next.numbers = self.moments.numbers.saturating_add(theirs.moments.numbers);
         if !next.is_finite() {
             return Err(overflow(self.name));
@@ -236,9 +288,88 @@ impl Statistic for Moment {
         Ok(())
     }
 
+    fn unmerge(&mut self, other: &[u8]) -> Result<()> {
+        let mut theirs = self.clone();
+        theirs.load(other)?;
+        let Moments { n, mean, m2, m3, m4, numbers } = theirs.moments;
+        let numbers = self.moments.numbers.checked_sub(numbers).ok_or_else(|| never_told(self.name))?;
+        if numbers == 0 || self.moments.n <= n {
+            self.moments = Moments { numbers, ..Moments::default() };
+            return Ok(());
+        }
+        let removed = Moments { n: -n, mean, m2: -m2, m3: -m3, m4: -m4, numbers: 0 };
+        let mut next = self.moments.combined(&removed, self.which.order());
+        next.numbers = numbers;
+        if !next.is_finite() {
+            return Err(overflow(self.name));
+        }
+        self.moments = next;
+        Ok(())
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(TwoStacks::boxed(WindowMoments { name: self.name, which: self.which }))
+    }
+
     fn duplicate(&self) -> Box<dyn Statistic> {
         Box::new(self.clone())
     }
+}
+
+/// Moments of the numbers in a window.
+#[derive(Clone)]
+struct WindowMoments {
+    name: &'static str,
+    which: Which,
+}
+
+/// Moments with the rounding error of the mean. Without it, the difference of two means of numbers near 1e8 has a
+/// relative error of 1e-8, and so has the variance.
+#[derive(Clone, Copy)]
+struct Compensated {
+    moments: Moments,
+    lost: f64,
+}
+
+impl Summary for WindowMoments {
+    type Value = Compensated;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[inline]
+    fn of(&self, (x, _, w): Item) -> Compensated {
+        Compensated { moments: Moments { n: w, mean: x, numbers: 1, ..Moments::default() }, lost: 0.0 }
+    }
+
+    #[inline]
+    fn combine(&self, a: &Compensated, b: &Compensated) -> Compensated {
+        let delta = (b.moments.mean - a.moments.mean) + (b.lost - a.lost);
+        let mut moments = a.moments.shifted(&b.moments, delta, self.which.order());
+        moments.numbers = a.moments.numbers + b.moments.numbers;
+        let (mean, lost) = moved(a.moments.mean, a.lost, delta * (b.moments.n / moments.n));
+        moments.mean = mean;
+        Compensated { moments, lost }
+    }
+
+    fn is_finite(&self, value: &Compensated) -> bool {
+        value.moments.is_finite()
+    }
+
+    fn get(&self, value: Option<&Compensated>) -> f64 {
+        self.which.value(&value.map_or(Moments::default(), |value| value.moments))
+    }
+}
+
+/// A mean and its rounding error after a step (Knuth's exact sum of two floats).
+#[inline]
+pub(super) fn moved(mean: f64, lost: f64, step: f64) -> (f64, f64) {
+    let step = step + lost;
+    let next = mean + step;
+    let taken = next - mean;
+    let error = (mean - (next - taken)) + (step - taken);
+    (next, error)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::moments::moved;
+use super::window::{Item, Summary, TwoStacks, Window};
 use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
@@ -41,15 +43,15 @@ fn build(name: &'static str, ddof: Option<f64>) -> Result<Built> {
 }
 
 #[derive(Clone)]
-struct Pairs {
-    name: &'static str,
+pub(super) struct Pairs {
+    pub(super) name: &'static str,
     /// Delta degrees of freedom of the covariance; None for the correlation.
-    ddof: Option<f64>,
-    state: State,
+    pub(super) ddof: Option<f64>,
+    pub(super) state: State,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct State {
+pub(super) struct State {
     n: f64,
     mean_x: f64,
     mean_y: f64,
@@ -67,8 +69,13 @@ impl State {
         if self.n == 0.0 {
             return *b;
         }
+        self.shifted(b, (b.mean_x - self.mean_x, b.mean_y - self.mean_y), squares)
+    }
+
+    /// Combine with `b`, whose means are larger by `dx` and `dy`.
+    #[inline]
+    fn shifted(&self, b: &State, (dx, dy): (f64, f64), squares: bool) -> State {
         let n = self.n + b.n;
-        let (dx, dy) = (b.mean_x - self.mean_x, b.mean_y - self.mean_y);
         let (share, both) = (b.n / n, self.n / n * b.n);
         let mut c = State {
             n,
@@ -84,7 +91,18 @@ impl State {
         c
     }
 
-    fn is_finite(&self) -> bool {
+    fn value(&self, ddof: Option<f64>) -> f64 {
+        let State { n, co_moment, square_x, square_y, .. } = *self;
+        match ddof {
+            Some(ddof) if n > ddof => co_moment / (n - ddof),
+            None if square_x > 0.0 && square_y > 0.0 => {
+                (co_moment / square_x.sqrt() / square_y.sqrt()).clamp(-1.0, 1.0)
+            }
+            _ => f64::NAN,
+        }
+    }
+
+    pub(super) fn is_finite(&self) -> bool {
         let numbers = [self.n, self.mean_x, self.mean_y, self.co_moment, self.square_x, self.square_y];
         numbers.iter().all(|number| number.is_finite())
     }
@@ -129,14 +147,7 @@ impl Statistic for Pairs {
     }
 
     fn get(&self) -> f64 {
-        let State { n, co_moment, square_x, square_y, .. } = self.state;
-        match self.ddof {
-            Some(ddof) if n > ddof => co_moment / (n - ddof),
-            None if square_x > 0.0 && square_y > 0.0 => {
-                (co_moment / square_x.sqrt() / square_y.sqrt()).clamp(-1.0, 1.0)
-            }
-            _ => f64::NAN,
-        }
+        self.state.value(self.ddof)
     }
 
     fn takes_pairs(&self) -> bool {
@@ -166,8 +177,79 @@ impl Statistic for Pairs {
         Ok(())
     }
 
+    fn unmerge(&mut self, other: &[u8]) -> Result<()> {
+        let mut theirs = self.clone();
+        theirs.load(other)?;
+        let State { n, co_moment, square_x, square_y, pairs, .. } = theirs.state;
+        let pairs = self.state.pairs.checked_sub(pairs).ok_or_else(|| never_told(self.name))?;
+        if pairs == 0 || self.state.n <= n {
+            self.state = State { pairs, ..State::default() };
+            return Ok(());
+        }
+        let removed =
+            State { n: -n, co_moment: -co_moment, square_x: -square_x, square_y: -square_y, ..theirs.state };
+        let mut next = self.state.combined(&removed, self.ddof.is_none());
+        next.pairs = pairs;
+        if !next.is_finite() {
+            return Err(overflow(self.name));
+        }
+        self.state = next;
+        Ok(())
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(TwoStacks::boxed(WindowPairs { name: self.name, ddof: self.ddof }))
+    }
+
     fn duplicate(&self) -> Box<dyn Statistic> {
         Box::new(self.clone())
+    }
+}
+
+/// Moments of the pairs in a window.
+#[derive(Clone)]
+struct WindowPairs {
+    name: &'static str,
+    ddof: Option<f64>,
+}
+
+/// Moments with the rounding errors of the means, as in `moments`.
+#[derive(Clone, Copy)]
+struct Compensated {
+    state: State,
+    lost: (f64, f64),
+}
+
+impl Summary for WindowPairs {
+    type Value = Compensated;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[inline]
+    fn of(&self, (x, y, w): Item) -> Compensated {
+        Compensated { state: State { n: w, mean_x: x, mean_y: y, pairs: 1, ..State::default() }, lost: (0.0, 0.0) }
+    }
+
+    #[inline]
+    fn combine(&self, a: &Compensated, b: &Compensated) -> Compensated {
+        let dx = (b.state.mean_x - a.state.mean_x) + (b.lost.0 - a.lost.0);
+        let dy = (b.state.mean_y - a.state.mean_y) + (b.lost.1 - a.lost.1);
+        let mut state = a.state.shifted(&b.state, (dx, dy), self.ddof.is_none());
+        state.pairs = a.state.pairs + b.state.pairs;
+        let share = b.state.n / state.n;
+        let (mean_x, lost_x) = moved(a.state.mean_x, a.lost.0, dx * share);
+        let (mean_y, lost_y) = moved(a.state.mean_y, a.lost.1, dy * share);
+        Compensated { state: State { mean_x, mean_y, ..state }, lost: (lost_x, lost_y) }
+    }
+
+    fn is_finite(&self, value: &Compensated) -> bool {
+        value.state.is_finite()
+    }
+
+    fn get(&self, value: Option<&Compensated>) -> f64 {
+        value.map_or(f64::NAN, |value| value.state.value(self.ddof))
     }
 }
 

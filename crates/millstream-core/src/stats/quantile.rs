@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::overflow;
+use super::sorted_window::{Question, SortedWindow};
+use super::window::Window;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
@@ -90,8 +92,13 @@ impl State {
         if q == 1.0 {
             return self.highest;
         }
+        self.reach(q, |x| x).unwrap_or(self.highest)
+    }
+
+    /// The quantile of a function of the numbers.
+    pub(super) fn reach(&self, q: f64, function: impl Fn(f64) -> f64) -> Option<f64> {
         let mut all: Vec<(f64, f64)> = Vec::with_capacity(self.levels.iter().map(Vec::len).sum());
-        self.levels.iter().rev().for_each(|level| all.extend_from_slice(level));
+        self.levels.iter().rev().for_each(|level| all.extend(level.iter().map(|&(x, w)| (function(x), w))));
         // A stable sort makes use of the levels that are already sorted.
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let wanted = self.wanted(q);
@@ -99,10 +106,28 @@ impl State {
         for (x, w) in all {
             below += w;
             if below >= wanted {
-                return x;
+                return Some(x);
             }
         }
-        self.highest
+        None
+    }
+
+    /// Bound on the difference between the rank of a quantile and its fraction.
+    pub(super) fn error(&self) -> f64 {
+        if self.total > 0.0 {
+            self.moved / self.total
+        } else {
+            0.0
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        16 * self.levels.iter().map(Vec::capacity).sum::<usize>() + 32 * self.levels.capacity()
+    }
+
+    /// Whether the distance of any two numbers is finite after one more.
+    pub(super) fn spans(&self, x: f64) -> bool {
+        self.levels.is_empty() || (self.highest.max(x) - self.lowest.min(x)).is_finite()
     }
 
     /// The weight that must be at or below the quantile, less a tolerance for rounding.
@@ -167,13 +192,11 @@ impl Part for Quantile {
     }
 
     fn memory(&self) -> usize {
-        let held: usize = self.state.levels.iter().map(Vec::capacity).sum();
-        std::mem::size_of::<Self>() + 16 * held + 32 * self.state.levels.capacity()
+        std::mem::size_of::<Self>() + self.state.memory()
     }
 
     fn inspect(&self, _: &Schema) -> serde_json::Value {
-        let error = if self.state.total > 0.0 { self.state.moved / self.state.total } else { 0.0 };
-        json!({ "error": error })
+        json!({ "error": self.state.error() })
     }
 }
 
@@ -195,6 +218,10 @@ impl Statistic for Quantile {
 
     fn reset(&mut self) {
         self.state = State::default();
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(SortedWindow::boxed(Question::Quantile(self.q)))
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

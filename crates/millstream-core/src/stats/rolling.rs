@@ -1,26 +1,31 @@
 //! A statistic over the last `window_size` numbers.
 //!
-//! The numbers are stored in a ring buffer. If the statistic is invertible, each new number removes the oldest
-//! one, and the statistic is recomputed at every full turn of the ring, so that rounding errors do not accumulate.
-//! Other statistics are computed from the ring on demand.
+//! The numbers are stored. Means, moments, sums, extremes and quantiles have a form for windows (`window`), which costs
+//! little per number and never subtracts. Other statistics are computed from the stored numbers on demand.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::window::{Item, Window};
 use crate::declaration::{Built, Declaration, Role};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
 
 const NAME: &str = "stats.Rolling";
+
+pub const STATISTIC: Parameter =
+    Parameter::new("statistic", Kind::Part(&[Role::Statistic]), DefaultValue::Required, "the statistic");
 
 pub static ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Statistic over a sliding window of numbers",
     parameters: &[
-        Parameter::new("statistic", Kind::Part(&[Role::Statistic]), DefaultValue::Required, "the statistic"),
+        STATISTIC,
         Parameter::new(
             "window_size",
             Kind::Integer { low: 1, high: 1 << 40 },
@@ -29,96 +34,85 @@ pub static ROLLING: Declaration = Declaration {
         ),
     ],
     build: |arguments| {
-        let Built::Statistic(statistic) = arguments.part("statistic")? else {
-            return Err(arguments.absent("statistic"));
-        };
-        let spare = statistic.duplicate();
-        let size = arguments.size("window_size")?;
-        Ok(Built::Statistic(Box::new(Rolling { statistic, spare, size, ring: Vec::new(), next: 0 })))
+        let numbers = WindowNumbers::build(NAME, arguments)?;
+        Ok(Built::Statistic(Box::new(Rolling { numbers, size: arguments.size("window_size")? })))
     },
 };
 
-struct Rolling {
-    /// Up to date if it is invertible, otherwise empty.
+/// The numbers of a window, and the statistic of them.
+pub struct WindowNumbers {
+    /// Has received nothing.
     statistic: Box<dyn Statistic>,
-    /// Buffer in which the statistic is recomputed, so that a fault leaves `statistic` unchanged.
-    spare: Box<dyn Statistic>,
-    size: usize,
-    ring: Vec<(f64, f64, f64)>,
-    /// Index of the oldest number once the ring is full.
-    next: usize,
+    /// Oldest first.
+    items: VecDeque<Item>,
+    /// None if the statistic is computed from the items.
+    window: Option<Box<dyn Window>>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct State {
-    ring: Vec<(f64, f64, f64)>,
-    next: usize,
-    #[serde(with = "serde_bytes")]
-    statistic: Vec<u8>,
-}
-
-impl Rolling {
-    fn add_up(&mut self) {
-        self.spare.reset();
-        if self.ring.iter().all(|&(x, y, w)| self.spare.update(x, y, w).is_ok()) {
-            std::mem::swap(&mut self.statistic, &mut self.spare);
+impl Clone for WindowNumbers {
+    fn clone(&self) -> Self {
+        WindowNumbers {
+            statistic: self.statistic.duplicate(),
+            items: self.items.clone(),
+            window: self.window.as_ref().map(|window| window.duplicate()),
         }
     }
 }
 
-impl Part for Rolling {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&State { ring: self.ring.clone(), next: self.next, statistic: self.statistic.save()? })
+impl WindowNumbers {
+    pub fn build(who: &str, arguments: &Arguments<'_>) -> Result<Self> {
+        let Built::Statistic(statistic) = arguments.part("statistic")? else {
+            return Err(arguments.absent("statistic"));
+        };
+        if statistic.takes_time() {
+            return Err(Fault::value(format!("{who}: statistic must be one without times")));
+        }
+        let window = statistic.window();
+        Ok(WindowNumbers { statistic, items: VecDeque::new(), window })
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let state: State = unpack(NAME, bytes)?;
-        let full = state.ring.len() == self.size;
-        require(NAME, state.ring.len() <= self.size, "more numbers than the window holds")?;
-        require(NAME, state.next == 0 || (full && state.next < self.size), "an index beyond the window")?;
-        let good = |&(x, y, w): &(f64, f64, f64)| x.is_finite() && y.is_finite() && w.is_finite() && w > 0.0;
-        require(NAME, state.ring.iter().all(good), "a number is not finite")?;
-        let mut statistic = self.statistic.duplicate();
-        statistic.load(&state.statistic)?;
-        self.statistic = statistic;
-        self.ring = state.ring;
-        self.next = state.next;
+    pub fn statistic(&self) -> &dyn Statistic {
+        &*self.statistic
+    }
+
+    pub fn items(&self) -> &VecDeque<Item> {
+        &self.items
+    }
+
+    /// See `Window::older`.
+    pub fn older(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.older())
+    }
+
+    /// Remove the oldest ones and add a new one.
+    #[inline]
+    pub fn advance(&mut self, leaving: usize, new: Item) -> Result<()> {
+        if let Some(window) = &mut self.window {
+            window.advance(&self.items, leaving, new)?;
+        }
+        match leaving {
+            0 => {}
+            1 => drop(self.items.pop_front()),
+            _ => drop(self.items.drain(..leaving)),
+        }
+        self.items.push_back(new);
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.statistic.memory() + self.spare.memory() + 24 * self.ring.capacity()
-    }
-}
-
-impl Statistic for Rolling {
-    fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
-        if w < 0.0 {
-            return Err(super::never_told(NAME));
+    /// Add one that is older than those from `index` on.
+    pub fn insert(&mut self, index: usize, new: Item) {
+        self.items.insert(index, new);
+        if let Some(window) = &mut self.window {
+            window.inserted(&self.items, index);
         }
-        let keeping = self.statistic.invertible();
-        if keeping {
-            self.statistic.update(x, y, w)?;
-        }
-        if self.ring.len() < self.size {
-            self.ring.push((x, y, w));
-            return Ok(());
-        }
-        let (old_x, old_y, old_w) = std::mem::replace(&mut self.ring[self.next], (x, y, w));
-        self.next = (self.next + 1) % self.size;
-        if keeping && (self.statistic.update(old_x, old_y, -old_w).is_err() || self.next == 0) {
-            self.add_up();
-        }
-        Ok(())
     }
 
-    fn get(&self) -> f64 {
-        if self.statistic.invertible() {
-            return self.statistic.get();
+    pub fn get(&self) -> f64 {
+        if let Some(window) = &self.window {
+            return window.get();
         }
         let mut statistic = self.statistic.duplicate();
-        let (newer, older) = self.ring.split_at(self.next);
-        for &(x, y, w) in older.iter().chain(newer) {
+        for &(x, y, w) in &self.items {
             if statistic.update(x, y, w).is_err() {
                 return f64::NAN;
             }
@@ -126,23 +120,133 @@ impl Statistic for Rolling {
         statistic.get()
     }
 
+    pub fn load(&mut self, who: &str, items: Vec<Item>, older: usize) -> Result<()> {
+        let good = |&(x, y, w): &Item| x.is_finite() && y.is_finite() && w.is_finite() && w > 0.0;
+        require(who, items.iter().all(good), "a number is not finite")?;
+        require(who, older <= items.len(), "an index beyond the window")?;
+        self.items = items.into();
+        if let Some(window) = &mut self.window {
+            window.rebuild(&self.items, older);
+        }
+        Ok(())
+    }
+
+    pub fn reset(&mut self) {
+        self.items.clear();
+        self.window = self.statistic.window();
+    }
+
+    pub fn memory(&self) -> usize {
+        let window = self.window.as_ref().map_or(0, |window| window.memory());
+        self.statistic.memory() + window + std::mem::size_of::<Item>() * self.items.capacity()
+    }
+}
+
+#[derive(Clone)]
+struct Rolling {
+    numbers: WindowNumbers,
+    size: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    ring: Vec<Item>,
+    /// Index of the oldest number; files of earlier versions may have another one than 0.
+    next: usize,
+    #[serde(default)]
+    older: usize,
+}
+
+impl Part for Rolling {
+    fn save(&self) -> Result<Vec<u8>> {
+        let ring = self.numbers.items().iter().copied().collect();
+        pack(&State { ring, next: 0, older: self.numbers.older() })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let State { mut ring, next, older } = unpack(NAME, bytes)?;
+        require(NAME, ring.len() <= self.size, "more numbers than the window holds")?;
+        require(NAME, next == 0 || next < ring.len(), "an index beyond the window")?;
+        ring.rotate_left(next);
+        self.numbers.load(NAME, ring, older)
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.numbers.memory()
+    }
+}
+
+impl Statistic for Rolling {
+    #[inline]
+    fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
+        if w < 0.0 {
+            return Err(super::never_told(NAME));
+        }
+        self.numbers.advance(usize::from(self.numbers.items().len() == self.size), (x, y, w))
+    }
+
+    fn get(&self) -> f64 {
+        self.numbers.get()
+    }
+
     fn takes_pairs(&self) -> bool {
-        self.statistic.takes_pairs()
+        self.numbers.statistic().takes_pairs()
+    }
+
+    fn is_nominal(&self) -> bool {
+        self.numbers.statistic().is_nominal()
+    }
+
+    fn returns_nominal(&self) -> bool {
+        self.numbers.statistic().returns_nominal()
     }
 
     fn reset(&mut self) {
-        self.statistic.reset();
-        self.ring.clear();
-        self.next = 0;
+        self.numbers.reset();
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {
-        Box::new(Rolling {
-            statistic: self.statistic.duplicate(),
-            spare: self.spare.duplicate(),
-            size: self.size,
-            ring: self.ring.clone(),
-            next: self.next,
-        })
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::held;
+
+    fn rolling(statistic: &str, window_size: usize) -> held::Statistic {
+        let parameters = json!({ "statistic": statistic, "window_size": window_size });
+        held::Statistic::new(&json!({ "name": NAME, "parameters": parameters })).expect("declared")
+    }
+
+    /// Variances of the last three of 1, 1e8, 4, 2, 0: of 1 none, then (1e8 − 1)² / 2, … and at the end, when 1e8 has left,
+    /// that of 4, 2, 0 around their mean 2: (4 + 0 + 4) / 2.
+    #[test]
+    fn a_large_number_leaves_nothing_behind() {
+        let mut variance = rolling("stats.Var", 3);
+        for x in [1.0, 1e8, 4.0, 2.0, 0.0] {
+            variance.update(x, 0.0, 1.0).expect("a good number");
+        }
+        assert_eq!(variance.get(), 4.0);
+        let mut mean = rolling("stats.Mean", 2);
+        for x in [1e16, 1.0, 3.0] {
+            mean.update(x, 0.0, 1.0).expect("a good number");
+        }
+        assert_eq!(mean.get(), 2.0);
+    }
+
+    #[test]
+    fn a_number_that_would_overflow_is_refused_and_the_window_goes_on() {
+        let mut variance = rolling("stats.Var", 2);
+        variance.update(1e200, 0.0, 1.0).expect("a good number");
+        let before = variance.save().expect("a state");
+        assert!(variance.update(-1e200, 0.0, 1.0).is_err());
+        assert_eq!(variance.save().expect("a state"), before);
+        let mut one = rolling("stats.Var", 1);
+        one.update(1e200, 0.0, 1.0).expect("a good number");
+        one.update(-1e200, 0.0, 1.0).expect("the other one leaves");
     }
 }

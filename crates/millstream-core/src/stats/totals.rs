@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::window::{Item, Summary, TwoStacks, Window};
 use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
@@ -119,8 +120,62 @@ impl Statistic for Total {
         Ok(())
     }
 
+    fn unmerge(&mut self, other: &[u8]) -> Result<()> {
+        let mut theirs = self.clone();
+        theirs.load(other)?;
+        let mut next = self.state;
+        next.numbers = next.numbers.checked_sub(theirs.state.numbers).ok_or_else(|| never_told(self.name))?;
+        next.add(-theirs.state.sum);
+        next.add(-theirs.state.lost);
+        if !next.is_finite() {
+            return Err(overflow(self.name));
+        }
+        self.state = if next.numbers == 0 { State::default() } else { next };
+        Ok(())
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(TwoStacks::boxed(WindowTotal { name: self.name, counting: self.counting }))
+    }
+
     fn duplicate(&self) -> Box<dyn Statistic> {
         Box::new(self.clone())
+    }
+}
+
+/// The sum over a window.
+#[derive(Clone)]
+struct WindowTotal {
+    name: &'static str,
+    counting: bool,
+}
+
+impl Summary for WindowTotal {
+    type Value = State;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[inline]
+    fn of(&self, (x, _, w): Item) -> State {
+        State { sum: if self.counting { w } else { w * x }, lost: 0.0, numbers: 1 }
+    }
+
+    #[inline]
+    fn combine(&self, a: &State, b: &State) -> State {
+        let mut both = *a;
+        both.add(b.sum);
+        both.lost += b.lost;
+        both
+    }
+
+    fn is_finite(&self, value: &State) -> bool {
+        value.is_finite()
+    }
+
+    fn get(&self, value: Option<&State>) -> f64 {
+        value.map_or(0.0, |value| value.sum + value.lost)
     }
 }
 
