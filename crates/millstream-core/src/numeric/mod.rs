@@ -21,3 +21,16 @@ pub mod random;
 pub mod xxh64;
 
 pub use dot::dot;
+
+/// From `a` to `b`, which is not smaller, by the fraction `t`.
+#[inline]
+pub fn interpolate(a: f64, b: f64, t: f64) -> f64 {
+    let step = b - a;
+    if step == f64::INFINITY {
+        a * (1.0 - t) + b * t
+    } else if t < 0.5 {
+        a + step * t
+    } else {
+        b - step * (1.0 - t)
+    }
+}
