@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     risk,
     samplers,
+    scalers,
     streams,
     trees,
 )
@@ -247,6 +248,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "fourier": kernels.fourier,
     **clusterers.WORKLOADS,
     **decompositions.WORKLOADS,
+    **scalers.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),

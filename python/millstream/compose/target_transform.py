@@ -139,12 +139,12 @@ def _same(z: float) -> float:
     return z
 
 
-#: Functions by name, with their inverses.
-_FUNCTIONS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
-    "identity": (_same, _same),
-    "log": (math.log, math.exp),
-    "log1p": (math.log1p, math.expm1),
-    "sqrt": (math.sqrt, _square),
+#: Functions by name, with the names of their inverses and these.
+_FUNCTIONS: dict[str, tuple[Callable[[float], float], str, Callable[[float], float]]] = {
+    "identity": (_same, "identity", _same),
+    "log": (math.log, "exp", math.exp),
+    "log1p": (math.log1p, "expm1", math.expm1),
+    "sqrt": (math.sqrt, "square", _square),
 }
 
 
@@ -166,13 +166,14 @@ class TargetTransformRegressor(TransformedTarget):
     func
         Function of the target: "log", "log1p", "sqrt", "identity", or a function in Python.
     inverse_func
-        Inverse of a function in Python. A function by name has its inverse, which need not be given.
+        Inverse of a function in Python. A function by name has its inverse, which need not be given: "exp",
+        "expm1", "square", "identity".
 
     Examples
     --------
     >>> import math
     >>> from millstream import compose, linear_model
-    >>> model = compose.TargetTransformRegressor(linear_model.RLS(), "log")
+    >>> model = compose.TargetTransformRegressor(linear_model.LeastSquares(), "log")
     >>> for x in range(1, 9):
     ...     model.learn_one({"x": float(x)}, 2.0 * math.exp(0.5 * x))
     >>> round(model.predict_one({"x": 10.0}) / (2.0 * math.exp(5.0)), 2)
@@ -180,7 +181,7 @@ class TargetTransformRegressor(TransformedTarget):
 
     The same with functions in Python:
 
-    >>> model = compose.TargetTransformRegressor(linear_model.RLS(), func=math.log, inverse_func=math.exp)
+    >>> model = compose.TargetTransformRegressor(linear_model.LeastSquares(), math.log, math.exp)
     """
 
     name = "compose.TargetTransformRegressor"
@@ -195,7 +196,7 @@ class TargetTransformRegressor(TransformedTarget):
         self,
         model: Any,
         func: str | Callable[[float], float],
-        inverse_func: Callable[[float], float] | None = None,
+        inverse_func: str | Callable[[float], float] | None = None,
     ) -> None:
         self._functions = _functions(self.name, func, inverse_func)
         self._start(model=model, func=func, inverse_func=inverse_func)
@@ -229,9 +230,12 @@ def _functions(who: str, func: Any, inverse_func: Any) -> tuple[Any, Any]:
         if func not in _FUNCTIONS:
             names = ", ".join(_FUNCTIONS)
             raise InvalidValue(f"{who}: func must be one of {names}, or a function, got {quoted(func)}")
-        if inverse_func is not None:
-            raise InvalidValue(f"{who}: inverse_func must be None for func={func!r}, whose inverse is known")
-        return _FUNCTIONS[func]
+        function, name, inverse = _FUNCTIONS[func]
+        if inverse_func not in (None, name):
+            raise InvalidValue(
+                f"{who}: inverse_func must be {name!r} for func={func!r}, got {quoted(inverse_func)}"
+            )
+        return function, inverse
     for name, function in (("func", func), ("inverse_func", inverse_func)):
         if not callable(function):
             raise InvalidType(f"{who}: {name} must be a function, got {quoted(function)}")
@@ -241,7 +245,7 @@ def _functions(who: str, func: Any, inverse_func: Any) -> tuple[Any, Any]:
 class _NativeTargetTransformRegressor(CompiledTarget, TargetTransformRegressor):
     def __init__(self, model: Any, func: Any, inverse_func: Any = None) -> None:
         _functions("compose.TargetTransformRegressor", func, inverse_func)
-        self._build_around(model=model, func=func)
+        self._build_around(model=model, func=func, inverse_func=inverse_func)
 
 
 _NativeTargetTransformRegressor.__name__ = "TargetTransformRegressor"

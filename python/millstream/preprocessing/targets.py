@@ -45,9 +45,9 @@ class TargetStandardScaler(TransformedTarget):
 
     Examples
     --------
-    >>> from millstream import linear_model, preprocessing
-    >>> model = preprocessing.TargetStandardScaler(linear_model.LinearRegression())
-    >>> for x in [0.1, 0.9, 0.5, 0.3] * 50:
+    >>> from millstream import linear_model, optim, preprocessing
+    >>> model = preprocessing.TargetStandardScaler(linear_model.LinearRegression(optim.SGD(0.1)))
+    >>> for x in [0.1, 0.9, 0.5, 0.3] * 100:
     ...     model.learn_one({"x": x}, 1e6 * x)
     >>> round(model.predict_one({"x": 0.6}), -4)
     600000.0
@@ -111,8 +111,8 @@ class TargetMinMaxScaler(TransformedTarget):
 
     Examples
     --------
-    >>> from millstream import linear_model, preprocessing
-    >>> model = preprocessing.TargetMinMaxScaler(linear_model.LinearRegression())
+    >>> from millstream import linear_model, optim, preprocessing
+    >>> model = preprocessing.TargetMinMaxScaler(linear_model.LinearRegression(optim.SGD(0.1)))
     >>> for x in [0.1, 0.9, 0.5, 0.3] * 100:
     ...     model.learn_one({"x": x}, 1e6 * x)
     >>> round(model.predict_one({"x": 0.6}), -4)

@@ -25,17 +25,28 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Required,
             "function of the target",
         ),
+        Parameter::new(
+            "inverse_func",
+            Kind::Optional(&Kind::Choice(&["identity", "exp", "expm1", "square"])),
+            DefaultValue::Null,
+            "its inverse; null for that of func",
+        ),
     ],
     build,
 };
 
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
-    let function = match arguments.text("func")? {
-        "identity" => Function::Identity,
-        "log" => Function::Log,
-        "log1p" => Function::Log1p,
-        _ => Function::Sqrt,
+    let func = arguments.text("func")?;
+    let (function, inverse) = match func {
+        "identity" => (Function::Identity, "identity"),
+        "log" => (Function::Log, "exp"),
+        "log1p" => (Function::Log1p, "expm1"),
+        _ => (Function::Sqrt, "square"),
     };
+    if let Some(given) = arguments.value("inverse_func")?.as_str().filter(|&given| given != inverse) {
+        let words = format!("{NAME}: inverse_func must be '{inverse}' for func='{func}', got '{given}'");
+        return Err(Fault::value(words));
+    }
     TransformedTarget::build(arguments, function)
 }
 

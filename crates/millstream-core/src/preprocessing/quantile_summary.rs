@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
 use crate::held::state::require;
-use crate::numeric::interpolate;
+use crate::numeric::{interpolate, quantile_position};
 use crate::sketch::kll::{Kll, SortedView};
 
 /// The accuracy of the sketch: ranks are within 1.65 % with probability 0.99.
@@ -81,7 +81,7 @@ impl Sorted<'_> {
 #[inline]
 pub fn of_sorted(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let position = q * last as f64;
+    let position = quantile_position(q, last as f64);
     let index = (position as usize).min(last);
     interpolate(sorted[index], sorted[(index + 1).min(last)], position - index as f64)
 }
