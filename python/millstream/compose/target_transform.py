@@ -59,6 +59,21 @@ class TransformedTarget(Wrapper):
         """Number of learned examples."""
         return self._learned
 
+    @property
+    def features(self) -> list[Any]:
+        """The features that the regressor has learned."""
+        return list(self._now.features)
+
+    @property
+    def classes(self) -> list[Any]:
+        """None: a regressor has no classes."""
+        return list(self._now.classes)
+
+    @property
+    def max_classes(self) -> Any:
+        """That of the regressor."""
+        return self._now.max_classes
+
     def _updated(self, y: float, w: float) -> Any:
         """What is known of the targets after one more."""
         return None
