@@ -122,8 +122,7 @@ def test_robust_windows_are_those_of_scikit_learn(size: int) -> None:
 @pytest.mark.parametrize("output", ["uniform", "normal"])
 @pytest.mark.parametrize(("size", "n_quantiles"), [(5, 100), (60, 100), (60, 7)])
 def test_quantile_windows_are_those_of_scikit_learn(output: str, size: int, n_quantiles: int) -> None:
-    random = np.random.default_rng(2)
-    X = np.round(random.normal(size=(150, 2)), 1)
+    X = np.random.default_rng(2).normal(size=(150, 2))
     ours = preprocessing.QuantileTransformer(n_quantiles, output, window_size=size)
     for row, x in enumerate(X):
         ours.learn_one(dict(enumerate(x.tolist())))
@@ -134,6 +133,17 @@ def test_quantile_windows_are_those_of_scikit_learn(output: str, size: int, n_qu
             ).fit(window)
             asked = np.vstack([X[:40], [[-9.0, 9.0]]])
             np.testing.assert_allclose(ours.transform_many(asked), theirs.transform(asked), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("window_size", [None, 60])
+def test_equal_numbers_become_the_middle_of_their_ranks(window_size: int | None) -> None:
+    # scikit-learn's quantiles of equal numbers differ by rounding, so that it misses some of them.
+    X = np.round(np.random.default_rng(2).normal(size=(60, 1)), 1)
+    scaler = preprocessing.QuantileTransformer(window_size=window_size, refresh_interval=1)
+    scaler.learn_many(X)
+    inside = X[(X.min() < X) & (X.max() > X)]
+    middle = [np.flatnonzero(np.sort(X.ravel()) == x).mean() / (len(X) - 1) for x in inside]
+    np.testing.assert_allclose(scaler.transform_many(inside[:, None]).ravel(), middle, rtol=1e-12)
 
 
 def test_quantiles_of_a_stream_are_within_the_bound() -> None:

@@ -28,7 +28,7 @@ class TransformedTarget(Wrapper):
     value, which takes the place of the previous one after the regressor has learned the example.
     """
 
-    name: ClassVar[str]  # type: ignore[misc]
+    name: ClassVar[str]
     aliases = {"regressor": "model"}
     #: What was learned of the targets.
     _target: Any = None
@@ -237,7 +237,7 @@ class TargetTransformRegressor(TransformedTarget):
         return z
 
     def _inverse(self, target: Any, z: float) -> float:
-        return self._functions[1](z)
+        return float(self._functions[1](z))
 
 
 def _functions(who: str, func: Any, inverse_func: Any) -> tuple[Any, Any]:

@@ -258,7 +258,9 @@ class RobustScaler(_Scaler):
     seed
         Seed of the sketch.
 
-    Notes ----- Quantiles are interpolated as in scikit-learn, so that the result on a window, or on the first
+    Notes
+    -----
+    Quantiles are interpolated as in scikit-learn, so that the result on a window, or on the first
     values, is that of scikit-learn's `RobustScaler`, except for features whose quantiles are equal: there, it
     divides by 1. River's estimates the quantiles by the P² algorithm, which has no error bound.
 
@@ -330,8 +332,11 @@ class QuantileTransformer(_Scaler):
     seed
         Seed of the sketch.
 
-    Notes ----- On a window, the result is that of scikit-learn's `QuantileTransformer` with all of the rows of the
-    window, except for features that have not varied.
+    Notes
+    -----
+    On a window, the result is that of scikit-learn's `QuantileTransformer` fitted to its rows, except for features
+    that have not varied and for equal values: scikit-learn misses some of them because its quantiles differ by
+    rounding.
 
     Examples
     --------

@@ -14,16 +14,16 @@ __all__ = ["PredClipper", "TargetMinMaxScaler", "TargetStandardScaler"]
 
 
 class _Moments(NamedTuple):
-    count: int = 0
+    targets: int = 0
     weight: float = 0.0
     mean: float = 0.0
     squares: float = 0.0
 
     @property
     def deviation(self) -> float:
-        if self.count < 2:
+        if self.targets < 2:
             return 0.0
-        return math.sqrt(self.squares / self.weight * (self.count / (self.count - 1)))
+        return math.sqrt(self.squares / self.weight * (self.targets / (self.targets - 1)))
 
 
 class TargetStandardScaler(TransformedTarget):
@@ -69,13 +69,13 @@ class TargetStandardScaler(TransformedTarget):
         return _NativeTargetStandardScaler._revive(source)
 
     def _updated(self, y: float, w: float) -> _Moments:
-        count, before, mean, squares = self._target
+        targets, before, mean, squares = self._target
         weight, delta = before + w, y - mean
         mean += delta * (w / weight)
         squares += delta * (w * (before / weight)) * delta
         if not math.isfinite(squares):
             raise InvalidValue(f"{self.name}: the target must be smaller, got {quoted(y)}")
-        return _Moments(count + 1, weight, mean, squares)
+        return _Moments(targets + 1, weight, mean, squares)
 
     def _forward(self, target: _Moments, y: float) -> float:
         return (y - target.mean) / target.deviation if target.deviation else 0.0

@@ -40,17 +40,24 @@ pub struct Stream {
     sketch: Kll,
     /// Count of numbers in the sketch.
     count: u64,
-    /// Numbers and weights that have not entered the sketch.
-    waiting: Vec<(f64, f64)>,
+    /// Numbers that have not entered the sketch.
+    waiting: Waiting,
     /// The sketch and the list before the last refresh.
-    kept: Option<(Kll, Vec<(f64, f64)>)>,
+    kept: Option<(Kll, Waiting)>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Waiting {
+    numbers: Vec<f64>,
+    /// Those that are not 1, with the indices of their numbers.
+    weights: Vec<(u32, f64)>,
 }
 
 /// What reverts the last number.
 #[derive(Clone, Copy, Debug)]
 pub enum Undo {
-    /// The number that has left a window.
-    Moved(Option<f64>),
+    /// The number that has left a window; NaN for none.
+    Moved(f64),
     Waiting,
     Refreshed,
 }
@@ -58,7 +65,7 @@ pub enum Undo {
 #[derive(Serialize, Deserialize)]
 pub enum Saved {
     Window(Vec<f64>),
-    Stream { sketch: Kll, count: u64, waiting: Vec<(f64, f64)> },
+    Stream { sketch: Kll, count: u64, waiting: Waiting },
 }
 
 /// What quantiles are read from.
@@ -93,7 +100,7 @@ impl Scope {
             None => Summary::Stream(Box::new(Stream {
                 sketch: Kll::new(K, self.seed),
                 count: 0,
-                waiting: Vec::new(),
+                waiting: Waiting::default(),
                 kept: None,
             })),
         }
@@ -108,18 +115,26 @@ impl Scope {
                 let left = if full { arrived.pop_front() } else { None };
                 arrived.push_back(x);
                 exchange(sorted, left, Some(x));
-                Undo::Moved(left)
+                Undo::Moved(left.unwrap_or(f64::NAN))
             }
             Summary::Stream(stream) => {
-                stream.waiting.push((x, w));
-                let due = (stream.count / GROWTH).clamp(1, self.refresh_interval as u64);
-                if (stream.waiting.len() as u64) < due {
+                if w != 1.0 {
+                    stream.waiting.weights.push((stream.waiting.numbers.len() as u32, w));
+                }
+                stream.waiting.numbers.push(x);
+                if (stream.waiting.numbers.len() as u64) < self.due(stream.count) {
                     return Undo::Waiting;
                 }
                 stream.refresh();
                 Undo::Refreshed
             }
         }
+    }
+
+    /// The number of waiting numbers at which a refresh is due.
+    #[inline]
+    fn due(&self, count: u64) -> u64 {
+        (count / GROWTH).clamp(1, self.refresh_interval as u64)
     }
 
     pub fn load(&self, who: &str, saved: Saved) -> Result<Summary> {
@@ -132,10 +147,13 @@ impl Scope {
                 Ok(Summary::Window { arrived: arrived.into(), sorted })
             }
             (Saved::Stream { sketch, count, waiting }, None) => {
-                let due = (count / GROWTH).clamp(1, self.refresh_interval as u64);
-                let good = |&(x, w): &(f64, f64)| x.is_finite() && w.is_finite() && w > 0.0;
-                require(who, (waiting.len() as u64) < due, "too many numbers wait")?;
-                require(who, waiting.iter().all(good), "a number is not finite")?;
+                let Waiting { numbers, weights } = &waiting;
+                require(who, (numbers.len() as u64) < self.due(count), "too many numbers wait")?;
+                require(who, numbers.iter().all(|x| x.is_finite()), "a number is not finite")?;
+                let good = |&(_, w): &(u32, f64)| w.is_finite() && w > 0.0;
+                let ascending = weights.windows(2).all(|pair| pair[0].0 < pair[1].0);
+                let inside = weights.last().is_none_or(|&(index, _)| (index as usize) < numbers.len());
+                require(who, weights.iter().all(good) && ascending && inside, "a weight is impossible")?;
                 let (low, high) = sketch.range();
                 let range = sketch.is_empty() || (low.is_finite() && high.is_finite());
                 require(who, range && sketch.k() == K, "the sketch is another one")?;
@@ -153,6 +171,7 @@ impl Summary {
         match (self, undo) {
             (Summary::Window { arrived, sorted }, Undo::Moved(left)) => {
                 let newest = arrived.pop_back();
+                let left = (!left.is_nan()).then_some(left);
                 if let Some(left) = left {
                     arrived.push_front(left);
                 }
@@ -160,11 +179,13 @@ impl Summary {
             }
             (Summary::Stream(stream), undo) => {
                 if let (Undo::Refreshed, Some((sketch, waiting))) = (undo, stream.kept.as_mut()) {
-                    stream.count -= waiting.len() as u64;
+                    stream.count -= waiting.numbers.len() as u64;
                     std::mem::swap(&mut stream.sketch, sketch);
                     std::mem::swap(&mut stream.waiting, waiting);
                 }
-                stream.waiting.pop();
+                let Waiting { numbers, weights } = &mut stream.waiting;
+                numbers.pop();
+                weights.pop_if(|(index, _)| *index as usize == numbers.len());
             }
             (Summary::Window { .. }, _) => {}
         }
@@ -208,10 +229,12 @@ impl Summary {
         match self {
             Summary::Window { arrived, sorted } => (arrived.capacity() + sorted.capacity()) * 8,
             Summary::Stream(stream) => {
-                let kept = |(sketch, waiting): &(Kll, Vec<_>)| sketch.memory() + waiting.capacity() * 16;
+                let waiting =
+                    |waiting: &Waiting| (waiting.numbers.capacity() + 2 * waiting.weights.capacity()) * 8;
+                let kept = |(sketch, list): &(Kll, Waiting)| sketch.memory() + waiting(list);
                 std::mem::size_of::<Stream>()
                     + stream.sketch.memory()
-                    + stream.waiting.capacity() * 16
+                    + waiting(&stream.waiting)
                     + stream.kept.as_ref().map_or(0, kept)
             }
         }
@@ -222,19 +245,22 @@ impl Stream {
     #[cold]
     fn refresh(&mut self) {
         let Stream { sketch, count, waiting, kept } = self;
-        let (kept_sketch, kept_waiting) = kept.get_or_insert_with(|| (sketch.clone(), Vec::new()));
+        let (kept_sketch, entering) = kept.get_or_insert_with(|| (sketch.clone(), Waiting::default()));
         kept_sketch.clone_from(sketch);
-        std::mem::swap(waiting, kept_waiting);
-        waiting.clear();
-        *count += kept_waiting.len() as u64;
-        for &(x, w) in kept_waiting.iter() {
-            let w = w.min(HEAVIEST);
-            if w == 1.0 {
-                sketch.update(x);
-            } else if sketch.has_room_for(w) {
-                sketch.update_weighted(x, w);
+        std::mem::swap(waiting, entering);
+        waiting.numbers.clear();
+        waiting.weights.clear();
+        *count += entering.numbers.len() as u64;
+        let mut from = 0;
+        for &(index, w) in &entering.weights {
+            let index = index as usize;
+            sketch.update_many(&entering.numbers[from..index]);
+            if sketch.has_room_for(w.min(HEAVIEST)) {
+                sketch.update_weighted(entering.numbers[index], w.min(HEAVIEST));
             }
+            from = index + 1;
         }
+        sketch.update_many(&entering.numbers[from..]);
     }
 }
 

@@ -118,7 +118,7 @@ impl Robust {
 
 impl Scaling for Robust {
     type Feature = Feature;
-    type Undo = (Undo, Quantiles);
+    type Undo = Undo;
     type Saved = Saved;
 
     fn name(&self) -> &'static str {
@@ -130,18 +130,17 @@ impl Scaling for Robust {
     }
 
     #[inline]
-    fn learn(&self, feature: &mut Feature, x: f64, w: f64) -> Option<(Undo, Quantiles)> {
-        let before = feature.quantiles;
+    fn learn(&self, feature: &mut Feature, x: f64, w: f64) -> Option<Undo> {
         let undo = self.scope.learn(&mut feature.summary, x, w);
         if !matches!(undo, Undo::Waiting) {
             feature.quantiles = self.quantiles(&feature.summary);
         }
-        Some((undo, before))
+        Some(undo)
     }
 
-    fn undo(&self, feature: &mut Feature, (undo, before): (Undo, Quantiles)) {
+    fn undo(&self, feature: &mut Feature, undo: Undo) {
         feature.summary.undo(undo);
-        feature.quantiles = before;
+        feature.quantiles = self.quantiles(&feature.summary);
     }
 
     #[inline]

@@ -64,6 +64,10 @@ impl<S: Statistics> Windowed<S> {
     pub fn build(size: usize, statistics: S) -> Result<Built> {
         Ok(Built::Transformer(Box::new(PerFeature::new(Windowed { size, statistics }))))
     }
+
+    fn scale(&self, window: &TwoStacks<S::Aggregate>) -> Option<(f64, f64)> {
+        (!window.is_empty()).then(|| self.statistics.scale(window.get()))
+    }
 }
 
 #[derive(Clone)]
@@ -75,7 +79,7 @@ pub struct Feature<A> {
 
 impl<S: Statistics> Scaling for Windowed<S> {
     type Feature = Feature<S::Aggregate>;
-    type Undo = (Pushed<S::Aggregate>, Option<(f64, f64)>);
+    type Undo = Pushed<S::Aggregate>;
     type Saved = SavedWindow;
 
     fn name(&self) -> &'static str {
@@ -91,15 +95,14 @@ impl<S: Statistics> Scaling for Windowed<S> {
         if x.abs() > LARGEST || w > LARGEST {
             return None;
         }
-        let before = feature.scale;
         let pushed = feature.window.push(x, w, self.size);
         feature.scale = Some(self.statistics.scale(feature.window.get()));
-        Some((pushed, before))
+        Some(pushed)
     }
 
-    fn undo(&self, feature: &mut Self::Feature, (pushed, scale): Self::Undo) {
+    fn undo(&self, feature: &mut Self::Feature, pushed: Self::Undo) {
         feature.window.undo(pushed);
-        feature.scale = scale;
+        feature.scale = self.scale(&feature.window);
     }
 
     #[inline]
@@ -126,8 +129,7 @@ impl<S: Statistics> Scaling for Windowed<S> {
     fn load(&self, saved: SavedWindow) -> Result<Self::Feature> {
         let good = |x: f64, w: f64| x.abs() <= LARGEST && w > 0.0 && w <= LARGEST;
         let window = TwoStacks::load(S::NAME, saved, self.size, good)?;
-        let scale = (!window.is_empty()).then(|| self.statistics.scale(window.get()));
-        Ok(Feature { window, scale })
+        Ok(Feature { scale: self.scale(&window), window })
     }
 
     fn inspect(&self, feature: &Self::Feature) -> Option<Json> {

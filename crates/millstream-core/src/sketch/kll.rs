@@ -384,7 +384,8 @@ impl Kll {
             let weight = power((self.base as usize + level) as i32);
             view.entries.extend(self.level(level).iter().map(|&x| (x, weight)));
         }
-        view.entries.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        // A stable sort merges the compactors, which are sorted, several times faster than it would sort their items.
+        view.entries.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut total = 0.0;
         for entry in &mut view.entries {
             // Multiples of 2⁻²⁰ below 2⁶⁰ lose their last digits beyond 2³³; in sum, less than one item in 2⁵³.
