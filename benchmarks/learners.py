@@ -62,7 +62,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 #: Learners measured on a fraction of the rows, since a step takes a millisecond.
 SLOW = {"decomposition.LDA": 20, "neural_network.IRMARegressor": 200}

@@ -24,6 +24,7 @@ from benchmarks import (
     scalers,
     streams,
     trees,
+    word_counts,
 )
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
@@ -249,6 +250,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     **clusterers.WORKLOADS,
     **decompositions.WORKLOADS,
     **scalers.WORKLOADS,
+    **word_counts.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),

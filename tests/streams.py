@@ -136,7 +136,13 @@ WRAPPED: dict[str, dict[str, Any]] = {
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
 _POSITIVE = {"name": "preprocessing.MinMaxScaler", "parameters": {"clip": True}}
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 
 def composed(role: str) -> dict[str, list[dict[str, Any]]]:
