@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "compose.TargetTransformRegressor": {"model": _LINE, "func": "identity"},
     "decomposition.LDA": {"n_components": 3},
     "decomposition.NMF": {"n_components": 3},
     "ensemble.ADWINBagging": {"model": _BAYES},
@@ -58,6 +59,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "multiclass.OneVsRest": {"model": _LOGISTIC},
     "preprocessing.FeatureHasher": {"n_features": 2**10},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
+    "preprocessing.PredClipper": {"model": _LINE, "y_min": -5.0, "y_max": 5.0},
+    "preprocessing.TargetMinMaxScaler": {"model": _LINE},
+    "preprocessing.TargetStandardScaler": {"model": _LINE},
 }
 
 
@@ -158,13 +162,21 @@ def _river(name: str) -> Callable[[], Any] | None:
         "linear_model.SoftmaxRegression": lambda: linear_model.SoftmaxRegression(optim.SGD(0.01)),
         "multiclass.OneVsRest": lambda: multiclass.OneVsRestClassifier(logistic()),
         "naive_bayes.GaussianNB": bayes,
+        "preprocessing.AdaptiveStandardScaler": lambda: preprocessing.AdaptiveStandardScaler(),
+        "preprocessing.Binarizer": lambda: preprocessing.Binarizer(),
         "preprocessing.Imputer": lambda: preprocessing.StatImputer(
             *((key, stats.Mean()) for key in streams.names(10))
         ),
         "preprocessing.MaxAbsScaler": lambda: preprocessing.MaxAbsScaler(),
         "preprocessing.MinMaxScaler": lambda: preprocessing.MinMaxScaler(),
+        "preprocessing.Normalizer": lambda: preprocessing.Normalizer(),
         "preprocessing.OneHotEncoder": lambda: preprocessing.OneHotEncoder(),
+        "preprocessing.PredClipper": lambda: preprocessing.PredClipper(line(), -5.0, 5.0),
+        "preprocessing.PreviousImputer": lambda: preprocessing.PreviousImputer(),
+        "preprocessing.RobustScaler": lambda: preprocessing.RobustScaler(),
         "preprocessing.StandardScaler": lambda: preprocessing.StandardScaler(),
+        "preprocessing.TargetMinMaxScaler": lambda: preprocessing.TargetMinMaxScaler(line()),
+        "preprocessing.TargetStandardScaler": lambda: preprocessing.TargetStandardScaler(line()),
         "tree.ExtremelyFastDecisionTreeClassifier": lambda: tree.ExtremelyFastDecisionTreeClassifier(),
         "tree.HoeffdingAdaptiveTreeClassifier": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     }

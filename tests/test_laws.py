@@ -29,6 +29,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.Prior", "learns"): "a baseline: it does not look at the example",
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
     ("anomaly.QuantileFilter", "memory"): "the summary of its scores grows with the logarithm of the stream",
+    ("preprocessing.QuantileTransformer", "memory"): "its sketch grows with the logarithm of the stream",
+    ("preprocessing.RobustScaler", "memory"): "its sketch grows with the logarithm of the stream",
     ("tree.ExtremelyFastDecisionTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingAdaptiveTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingAdaptiveTreeRegressor", "memory"): "it grows with what there is to learn",

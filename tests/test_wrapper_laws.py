@@ -55,7 +55,12 @@ _BATCHES = (
     "linear_model.LinearRegression",
     "StandardScaler | LinearRegression",
 )
-_MERGED = ("linear_model.BayesianLinearRegression", "linear_model.LeastSquares", "linear_model.RLS")
+_MERGED = (
+    "compose.TargetTransformRegressor",
+    "linear_model.BayesianLinearRegression",
+    "linear_model.LeastSquares",
+    "linear_model.RLS",
+)
 
 #: Learners that have a score or an interval.
 _RARE = (

@@ -120,6 +120,19 @@ WRAPPERS = [
         _ENSEMBLE,
         without=("predict_interval_one", "predict_interval_many"),
     ),
+    Wrapper("PredClipper", ("regressor",), preprocessing.PredClipper),
+    Wrapper(
+        "TargetTransformRegressor",
+        ("regressor",),
+        lambda model: compose.TargetTransformRegressor(model, "identity"),
+    ),
+    Wrapper(
+        "TargetTransformRegressor in Python",
+        ("regressor",),
+        lambda model: compose.TargetTransformRegressor(model, _same, _same),
+        _IN_PYTHON,
+        in_python=True,
+    ),
     Wrapper("Func |", STEPS, lambda model: compose.Func(_same) | model, _IN_PYTHON, in_python=True),
     Wrapper(
         "Retrain, detector in Python",
@@ -157,6 +170,8 @@ CHANGING = {
     "ensemble.Stacking": "a last learner has the word",
     "ensemble.StackingRegressor": "a last learner has the word",
     "ensemble.WeightedMajority": "a member votes for one class and has no probabilities",
+    "preprocessing.TargetMinMaxScaler": "the regressor learns scaled targets",
+    "preprocessing.TargetStandardScaler": "the regressor learns scaled targets",
 }
 
 

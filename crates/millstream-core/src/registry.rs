@@ -9,12 +9,9 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, feature_extraction,
+    anomaly, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble, feature_extraction,
     feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network,
     optim, preprocessing, sampling, sketch, stats, synth, time_series, tree,
-    anomaly, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble, feature_extraction,
-    forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing,
-    sampling, sketch, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -38,6 +35,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::pipeline::DECLARATION,
     &compose::selection::DROP,
     &compose::selection::SELECT,
+    &compose::target_transform::DECLARATION,
     &compose::union::DECLARATION,
     &covariance::EMPIRICAL_COVARIANCE,
     &covariance::EMPIRICAL_PRECISION,
@@ -205,15 +203,25 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &optim::SGD,
     &preprocessing::count_encoder::DECLARATION,
     &preprocessing::feature_hasher::DECLARATION,
+    &preprocessing::adaptive_standard_scaler::DECLARATION,
+    &preprocessing::binarizer::DECLARATION,
     &preprocessing::imputer::DECLARATION,
     &preprocessing::max_abs_scaler::DECLARATION,
     &preprocessing::min_max_scaler::DECLARATION,
+    &preprocessing::normalizer::DECLARATION,
     &preprocessing::one_hot_encoder::DECLARATION,
     &preprocessing::ordinal_encoder::DECLARATION,
     &preprocessing::random_projection::GAUSSIAN,
     &preprocessing::random_projection::SPARSE,
     &preprocessing::standard_scaler::DECLARATION,
     &preprocessing::target_encoder::DECLARATION,
+    &preprocessing::pred_clipper::DECLARATION,
+    &preprocessing::imputer::PREVIOUS,
+    &preprocessing::quantile_transformer::DECLARATION,
+    &preprocessing::robust_scaler::DECLARATION,
+    &preprocessing::standard_scaler::DECLARATION,
+    &preprocessing::target_min_max_scaler::DECLARATION,
+    &preprocessing::target_standard_scaler::DECLARATION,
     &sampling::by_key::DECLARATION,
     &sampling::decayed_reservoir::DECLARATION,
     &sampling::reservoir::DECLARATION,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from millstream.compose.func import Func, FuncTransformer
 from millstream.compose.pipeline import Pipeline
 from millstream.compose.selection import Discard, Drop, Select
+from millstream.compose.target_transform import TargetTransformRegressor
 from millstream.compose.union import TransformerUnion, Union
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "FuncTransformer",
     "Pipeline",
     "Select",
+    "TargetTransformRegressor",
     "TransformerUnion",
     "Union",
 ]

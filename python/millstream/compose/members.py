@@ -12,7 +12,7 @@ from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.registry import build, nearest
 from millstream.roles import role_of
 
-__all__ = ["called", "find", "find_member", "gather", "is_native", "refuse_learned"]
+__all__ = ["called", "compiles", "find", "find_member", "gather", "is_native", "refuse_learned"]
 
 
 def gather(who: str, what: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
@@ -88,6 +88,11 @@ def is_native(part: Any) -> bool:
     if isinstance(part, Native):
         return type(part).__module__.partition(".")[0] == "millstream"
     return isinstance(part, Part) and part.name is not None and getattr(part, "role", None) is None
+
+
+def compiles(model: Any) -> bool:
+    """Whether a wrapper around a model, given as such or described, can be compiled."""
+    return isinstance(model, (dict, str)) or (isinstance(model, Native) and is_native(model))
 
 
 def refuse_learned(who: str, parts: Iterable[Any]) -> None:

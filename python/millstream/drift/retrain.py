@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream import _core
 from millstream._answers import number_of, probabilities_of
 from millstream._echo import quoted
 from millstream._examples import check_example
@@ -12,7 +11,7 @@ from millstream._native import Native, NativeWrapper
 from millstream._part import shown_part, unlearned_copy
 from millstream._python_loop import teach
 from millstream.base import Features, Label, Wrapper
-from millstream.compose.members import is_native, refuse_learned
+from millstream.compose.members import compiles, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import class_of
@@ -80,7 +79,7 @@ class Retrain(Wrapper):
     def __new__(cls, model: Any = None, detector: Any = None, *others: Any, **named: Any) -> Any:
         watching = (named.get("drift_detector"), named.get("warning_detector"))
         parts = [part for part in (detector, *others, *watching) if part is not None]
-        if cls is Retrain and _compiles(model) and all(map(_is_described, parts)):
+        if cls is Retrain and compiles(model) and all(map(_is_described, parts)):
             return _NativeRetrain.__new__(_NativeRetrain)
         return super().__new__(cls)
 
@@ -259,10 +258,6 @@ def _is_unclear(model: Any) -> bool:
     if isinstance(getattr(model, "role", None), str) or hasattr(model, "predict_proba_one"):
         return False
     return not any(base.__module__.partition(".")[0] == "river" for base in type(model).__mro__)
-
-
-def _compiles(model: Any) -> bool:
-    return isinstance(model, (dict, str)) or (isinstance(model, _core.Model) and is_native(model))
 
 
 def _is_described(part: Any) -> bool:

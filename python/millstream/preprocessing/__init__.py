@@ -1,21 +1,39 @@
-"""Transformers that prepare features for learners."""
+"""Transformers that prepare features for learners, and wrappers that prepare the targets of regressors."""
 
 from millstream.preprocessing.encoders import CountEncoder, OneHotEncoder, OrdinalEncoder, TargetEncoder
 from millstream.preprocessing.hashing import FeatureHasher
-from millstream.preprocessing.imputers import Imputer
+from millstream.preprocessing.imputers import Imputer, PreviousImputer
 from millstream.preprocessing.projections import GaussianRandomProjector, SparseRandomProjector
-from millstream.preprocessing.scalers import MaxAbsScaler, MinMaxScaler, StandardScaler
+from millstream.preprocessing.rows import Binarizer, Normalizer
+from millstream.preprocessing.scalers import (
+    AdaptiveStandardScaler,
+    MaxAbsScaler,
+    MinMaxScaler,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from millstream.preprocessing.targets import PredClipper, TargetMinMaxScaler, TargetStandardScaler
 
 __all__ = [
+    "AdaptiveStandardScaler",
+    "Binarizer",
     "CountEncoder",
     "FeatureHasher",
     "GaussianRandomProjector",
     "Imputer",
     "MaxAbsScaler",
     "MinMaxScaler",
+    "Normalizer",
     "OneHotEncoder",
     "OrdinalEncoder",
+    "PredClipper",
+    "PreviousImputer",
+    "QuantileTransformer",
+    "RobustScaler",
     "SparseRandomProjector",
     "StandardScaler",
     "TargetEncoder",
+    "TargetMinMaxScaler",
+    "TargetStandardScaler",
 ]

@@ -6,7 +6,7 @@ from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Transformer
 
-__all__ = ["Imputer"]
+__all__ = ["Imputer", "PreviousImputer"]
 
 
 class Imputer(Native, Transformer):
@@ -50,3 +50,31 @@ class Imputer(Native, Transformer):
         nominal_strategy: str = "most_frequent",
         nominal_fill_value: str = "missing",
     ) -> None: ...
+
+
+class PreviousImputer(Native, Transformer):
+    """Imputes missing values by the previous value of the feature.
+
+    Choose it for values that last, such as the state of a machine or a slow sensor: it is
+    `Imputer(strategy="previous", nominal_strategy="previous")`. A feature without a previous value stays missing.
+
+    Notes
+    -----
+    A feature that is absent from a row is missing too. River imputes only those that a row has with the value
+    None.
+
+    Examples
+    --------
+    >>> from millstream import preprocessing
+    >>> imputer = preprocessing.PreviousImputer()
+    >>> imputer.learn_one({"x": 1.0, "y": "red"})
+    >>> imputer.transform_one({"x": None, "y": "blue"})
+    {'x': 1.0, 'y': 'blue'}
+    >>> imputer.transform_one({"x": 2.0})
+    {'x': 2.0, 'y': 'red'}
+    """
+
+    name = "preprocessing.PreviousImputer"
+
+    @forwarded
+    def __init__(self) -> None: ...

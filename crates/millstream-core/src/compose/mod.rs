@@ -3,6 +3,7 @@
 mod filter_step;
 pub mod pipeline;
 pub mod selection;
+pub mod target_transform;
 pub mod union;
 
 use rustc_hash::FxHashSet;

@@ -21,3 +21,29 @@ pub mod random;
 pub mod xxh64;
 
 pub use dot::dot;
+
+/// The position of the quantile `q` among ranks from 0 to `last`: a whole number where only rounding keeps it from one, so
+/// that equal numbers have equal quantiles.
+#[inline]
+pub fn quantile_position(q: f64, last: f64) -> f64 {
+    let position = q * last;
+    let whole = position.round();
+    if (position - whole).abs() <= 1e-14 * last {
+        whole
+    } else {
+        position
+    }
+}
+
+/// From `a` to `b`, which is not smaller, by the fraction `t`.
+#[inline]
+pub fn interpolate(a: f64, b: f64, t: f64) -> f64 {
+    let step = b - a;
+    if step == f64::INFINITY {
+        a * (1.0 - t) + b * t
+    } else if t < 0.5 {
+        a + step * t
+    } else {
+        b - step * (1.0 - t)
+    }
+}

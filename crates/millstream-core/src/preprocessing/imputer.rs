@@ -51,6 +51,25 @@ pub static DECLARATION: Declaration = Declaration {
     build,
 };
 
+pub static PREVIOUS: Declaration = Declaration {
+    name: "preprocessing.PreviousImputer",
+    role: Role::Transformer,
+    words: "Imputes missing values by the previous value of the feature",
+    parameters: &[],
+    build: |_| {
+        Ok(Built::Transformer(Box::new(Imputer {
+            name: PREVIOUS.name,
+            numbers: Strategy::Previous,
+            fill_value: 0.0,
+            nominals: Strategy::Previous,
+            nominal_fill_value: String::new(),
+            constants: Vec::new(),
+            state: State::default(),
+            undo: Undo::default(),
+        })))
+    },
+};
+
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let strategy = |name: &str| {
         Ok(match arguments.text(name)? {
@@ -61,6 +80,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         })
     };
     Ok(Built::Transformer(Box::new(Imputer {
+        name: NAME,
         numbers: strategy("strategy")?,
         fill_value: arguments.float("fill_value")?,
         nominals: strategy("nominal_strategy")?,
@@ -82,6 +102,7 @@ enum Strategy {
 
 #[derive(Clone)]
 struct Imputer {
+    name: &'static str,
     numbers: Strategy,
     fill_value: f64,
     nominals: Strategy,
@@ -224,17 +245,17 @@ impl Part for Imputer {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let state: State = unpack(NAME, bytes)?;
+        let state: State = unpack(self.name, bytes)?;
         let width = state.estimates.len();
         let same = state.counts.len() == width && state.frequencies.len() == width;
-        require(NAME, same, "estimates and counts differ in number")?;
+        require(self.name, same, "estimates and counts differ in number")?;
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&x| x >= 0.0);
         let counted = positive(&state.counts) && state.frequencies.iter().all(|numbers| positive(numbers));
-        require(NAME, counted, "a count is negative or not finite")?;
+        require(self.name, counted, "a count is negative or not finite")?;
         for (&estimate, frequencies) in state.estimates.iter().zip(&state.frequencies) {
-            require(NAME, !estimate.is_infinite(), "an estimate is not finite")?;
+            require(self.name, !estimate.is_infinite(), "an estimate is not finite")?;
             let code = estimate >= 0.0 && estimate.fract() == 0.0 && estimate < frequencies.len() as f64;
-            require(NAME, frequencies.is_empty() || code, "an estimate is not a known code")?;
+            require(self.name, frequencies.is_empty() || code, "an estimate is not a known code")?;
         }
         self.state = state;
         self.undo = Undo::default();
@@ -315,7 +336,7 @@ impl Transformer for Imputer {
             return Ok(());
         }
         self.undo();
-        Err(Fault::overflow(NAME))
+        Err(Fault::overflow(self.name))
     }
 
     fn undo(&mut self) {

@@ -15,14 +15,19 @@ use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
-const NAME: &str = "preprocessing.MaxAbsScaler";
+use super::windowed::{window_size, MaxAbs, Windowed, WINDOW_SIZE};
+
+pub const NAME: &str = "preprocessing.MaxAbsScaler";
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to [-1, 1] by their largest absolute value so far; keeps sparse rows sparse",
-    parameters: &[],
-    build: |_| Ok(Built::Transformer(Box::new(MaxAbsScaler::default()))),
+    parameters: &[WINDOW_SIZE],
+    build: |arguments| match window_size(arguments)? {
+        Some(size) => Windowed::build(size, MaxAbs),
+        None => Ok(Built::Transformer(Box::new(MaxAbsScaler::default()))),
+    },
 };
 
 #[derive(Clone, Default)]

@@ -18,7 +18,9 @@ use crate::schema::Schema;
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
-const NAME: &str = "preprocessing.MinMaxScaler";
+use super::windowed::{window_size, MinMax, Windowed, WINDOW_SIZE};
+
+pub const NAME: &str = "preprocessing.MinMaxScaler";
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -33,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Boolean(false),
             "clip values beyond the extremes so far to the range",
         ),
+        WINDOW_SIZE,
     ],
     build,
 };
@@ -43,6 +46,9 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         return Err(Fault::value(format!("{NAME}: high must be greater than low = {low}, got {high}")));
     }
     let clip = arguments.boolean("clip")?;
+    if let Some(size) = window_size(arguments)? {
+        return Windowed::build(size, MinMax { low, high, clip });
+    }
     Ok(Built::Transformer(Box::new(MinMaxScaler {
         low,
         high,
@@ -101,6 +107,21 @@ impl Extremes {
     }
 }
 
+#[inline(always)]
+pub fn scaled(x: f64, least: f64, range: f64, low: f64, high: f64, clip: bool) -> f64 {
+    // Written so that no value yet, which gives −∞, counts as a constant feature.
+    if range > 0.0 {
+        let z = low + (high - low) * ((x - least) / range);
+        if clip {
+            z.clamp(low, high)
+        } else {
+            z.clamp(f64::MIN, f64::MAX)
+        }
+    } else {
+        low
+    }
+}
+
 impl MinMaxScaler {
     /// Finite for any finite x: a value far beyond the extremes may overflow on its way.
     #[inline(always)]
@@ -109,18 +130,7 @@ impl MinMaxScaler {
             Some(&least) => (least, self.extremes.greatest[slot]),
             None => return self.low,
         };
-        let range = greatest - least;
-        // Written so that no value yet, which gives −∞, counts as a constant feature.
-        if range > 0.0 {
-            let z = self.low + (self.high - self.low) * ((x - least) / range);
-            if self.clip {
-                z.clamp(self.low, self.high)
-            } else {
-                z.clamp(f64::MIN, f64::MAX)
-            }
-        } else {
-            self.low
-        }
+        scaled(x, least, greatest - least, self.low, self.high, self.clip)
     }
 
     /// A new extreme; false if the range would overflow.

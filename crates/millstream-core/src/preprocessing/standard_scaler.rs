@@ -16,14 +16,16 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
-use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
 use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
-const NAME: &str = "preprocessing.StandardScaler";
+use super::windowed::{window_size, Standard, Windowed, WINDOW_SIZE};
+
+pub const NAME: &str = "preprocessing.StandardScaler";
 /// Sums up to this are far from overflowing, whatever moderate rows follow.
 const LARGEST: f64 = 1e250;
 
@@ -39,19 +41,26 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Boolean(true),
             "whether to divide by the standard deviation",
         ),
+        WINDOW_SIZE,
     ],
-    build: |arguments| {
-        Ok(Built::Transformer(Box::new(StandardScaler {
-            with_mean: arguments.boolean("with_mean")?,
-            with_std: arguments.boolean("with_std")?,
-            moments: Moments::default(),
-            spare: Moments::default(),
-            kept: Moments::default(),
-            savepoint: Savepoint::None,
-            arch: Arch::new(),
-        })))
-    },
+    build,
 };
+
+fn build(arguments: &Arguments<'_>) -> Result<Built> {
+    let (with_mean, with_std) = (arguments.boolean("with_mean")?, arguments.boolean("with_std")?);
+    if let Some(size) = window_size(arguments)? {
+        return Windowed::build(size, Standard { with_mean, with_std });
+    }
+    Ok(Built::Transformer(Box::new(StandardScaler {
+        with_mean,
+        with_std,
+        moments: Moments::default(),
+        spare: Moments::default(),
+        kept: Moments::default(),
+        savepoint: Savepoint::None,
+        arch: Arch::new(),
+    })))
+}
 
 #[derive(Clone)]
 struct StandardScaler {
@@ -277,7 +286,7 @@ fn scale(x: &[f64], means: &[f64], inverse_deviations: &[f64], out: &mut [f64]) 
 /// 1 / √(squares / n), by one division and one root; 0 for a feature that has not varied, or by less than
 /// a number can hold.
 #[inline(always)]
-fn inverse_deviation(squares: f64, n: f64) -> f64 {
+pub fn inverse_deviation(squares: f64, n: f64) -> f64 {
     let inverse = (n / squares).sqrt();
     // A count as large as weights get can make even such a quotient infinite.
     if squares > 1e-290 && inverse < f64::INFINITY {

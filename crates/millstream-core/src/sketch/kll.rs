@@ -25,6 +25,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::numeric::random::Random;
+use crate::numeric::{interpolate, quantile_position};
 
 /// Binary digits of the fraction of a weight: level -20 is the lowest.
 const FRACTION: u32 = 20;
@@ -392,7 +393,8 @@ impl Kll {
             let weight = power((self.base as usize + level) as i32);
             view.entries.extend(self.level(level).iter().map(|&x| (x, weight)));
         }
-        view.entries.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        // A stable sort merges the compactors, which are sorted, several times faster than it would sort their items.
+        view.entries.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut total = 0.0;
         for entry in &mut view.entries {
             // Multiples of 2⁻²⁰ below 2⁶⁰ lose their last digits beyond 2³³; in sum, less than one item in 2⁵³.
@@ -518,6 +520,23 @@ impl SortedView {
             Some(entry) if q < 1.0 => entry.0,
             _ => self.max,
         }
+    }
+
+    /// The quantile with linear interpolation between items of neighbouring ranks, as NumPy's. NaN while there are none.
+    pub fn interpolated(&self, q: f64) -> f64 {
+        if self.entries.is_empty() || q.is_nan() {
+            return f64::NAN;
+        }
+        if q <= 0.0 || q >= 1.0 {
+            return if q <= 0.0 { self.min } else { self.max };
+        }
+        let rank = quantile_position(q, (self.weight() - 1.0).max(0.0));
+        let item = |rank: f64| {
+            let index = self.entries.partition_point(|entry| entry.1 <= rank);
+            self.entries[index.min(self.entries.len() - 1)].0
+        };
+        let (low, high) = (item(rank.floor()), item(rank.floor() + 1.0));
+        interpolate(low, high, rank - rank.floor())
     }
 
     /// The fraction of the weight of items that are at most `x`. NaN while there are none.

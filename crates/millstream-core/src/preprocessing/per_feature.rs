@@ -1,0 +1,185 @@
+//! A transformer that scales each feature by a state of its own: what windowed, robust, quantile and adaptive scalers
+//! share.
+//!
+//! `learn` changes the state of each feature of a row and records how to revert it, so that `undo`, and a fault in the
+//! middle of a row, restore the state bit for bit. Nominal values pass through; missing values stay missing and are not
+//! learned. The zeros of a sparse row are learned, as numbers.
+
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use serde_json::{json, Value as Json};
+
+use crate::batch::MODERATE;
+use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
+use crate::part::Part;
+use crate::row::{Row, RowBuffer, Scratch, Value};
+use crate::schema::{FeatureKind, Schema};
+use crate::task::Truth;
+use crate::transformer::Transformer;
+
+/// How a feature is scaled, and what is learned of it.
+pub trait Scaling: Clone + Send + Sync + 'static {
+    /// The state of a feature.
+    type Feature: Clone + Send + Sync;
+    /// What reverts the last number that a feature learned.
+    type Undo: Clone + Send + Sync;
+    /// The state of a feature in a file.
+    type Saved: Serialize + DeserializeOwned;
+
+    fn name(&self) -> &'static str;
+    /// A feature without a number.
+    fn unseen(&self) -> Self::Feature;
+    /// Learn a number; None if it is refused, which changes nothing. Must accept numbers and weights up to `MODERATE`.
+    fn learn(&self, feature: &mut Self::Feature, x: f64, w: f64) -> Option<Self::Undo>;
+    fn undo(&self, feature: &mut Self::Feature, undo: Self::Undo);
+    /// A finite number; `default` for a feature without a number.
+    fn scaled(&self, feature: &Self::Feature, x: f64) -> f64;
+    /// What a number of a feature becomes before that feature has been learned.
+    fn default(&self) -> f64 {
+        0.0
+    }
+    /// Whether 0 is scaled to 0, so that sparse rows stay sparse.
+    fn keeps_zero(&self) -> bool {
+        false
+    }
+    fn save(&self, feature: &Self::Feature) -> Self::Saved;
+    fn load(&self, saved: Self::Saved) -> Result<Self::Feature>;
+    /// In readable form; None for a feature without a number.
+    fn inspect(&self, feature: &Self::Feature) -> Option<Json>;
+    /// Whether numbers of learned rows, up to `MODERATE`, become such numbers.
+    fn writes_moderate(&self) -> bool {
+        true
+    }
+    /// Bytes outside of the struct.
+    fn memory(&self, _feature: &Self::Feature) -> usize {
+        0
+    }
+}
+
+/// The nearest number that later steps of a pipeline can learn: `Part::infallible` promises it.
+#[inline]
+pub fn moderate(number: f64) -> f64 {
+    number.clamp(-MODERATE, MODERATE)
+}
+
+#[derive(Clone)]
+pub struct PerFeature<S: Scaling> {
+    scaling: S,
+    /// By slot.
+    features: Vec<S::Feature>,
+    undo: Undo<S::Undo>,
+}
+
+/// What the last `learn` changed.
+#[derive(Clone)]
+struct Undo<U> {
+    width: usize,
+    changed: Vec<(u32, U)>,
+}
+
+impl<S: Scaling> PerFeature<S> {
+    pub fn new(scaling: S) -> Self {
+        PerFeature { scaling, features: Vec::new(), undo: Undo { width: 0, changed: Vec::new() } }
+    }
+
+    #[inline(always)]
+    fn scaled(&self, slot: usize, x: f64) -> f64 {
+        self.features.get(slot).map_or(self.scaling.default(), |feature| self.scaling.scaled(feature, x))
+    }
+
+    fn learn_dense(&mut self, x: Row<'_>, w: f64) -> bool {
+        let PerFeature { scaling, features, undo } = self;
+        undo.width = features.len();
+        undo.changed.clear();
+        if x.width() > features.len() {
+            features.resize_with(x.width(), || scaling.unseen());
+        }
+        let mut sound = true;
+        x.each(|slot, value| {
+            let Value::Number(number) = value else { return };
+            if sound {
+                match scaling.learn(&mut features[slot], number, w) {
+                    Some(change) => undo.changed.push((slot as u32, change)),
+                    None => sound = false,
+                }
+            }
+        });
+        sound
+    }
+}
+
+impl<S: Scaling> Part for PerFeature<S> {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.features.iter().map(|feature| self.scaling.save(feature)).collect::<Vec<_>>())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let saved: Vec<S::Saved> = unpack(self.scaling.name(), bytes)?;
+        self.features = saved.into_iter().map(|saved| self.scaling.load(saved)).collect::<Result<_>>()?;
+        self.undo = Undo { width: 0, changed: Vec::new() };
+        Ok(())
+    }
+
+    fn infallible(&self) -> bool {
+        self.scaling.writes_moderate()
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.features.capacity() * std::mem::size_of::<S::Feature>()
+            + self.features.iter().map(|feature| self.scaling.memory(feature)).sum::<usize>()
+            + self.undo.changed.capacity() * std::mem::size_of::<(u32, S::Undo)>()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let features: serde_json::Map<_, _> = schema
+            .names()
+            .zip(schema.kinds())
+            .zip(&self.features)
+            .filter(|((_, &kind), _)| kind == FeatureKind::Number)
+            .filter_map(|((name, _), feature)| Some((name.text(), self.scaling.inspect(feature)?)))
+            .collect();
+        json!({ "features": features })
+    }
+}
+
+impl<S: Scaling> Transformer for PerFeature<S> {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        match x {
+            Row::Sparse(_) if !self.scaling.keeps_zero() => {
+                let mut dense = scratch.take_numbers();
+                out.map(x.dense(&mut dense), |slot, value| self.scaled(slot, value));
+                scratch.give_numbers(dense);
+            }
+            _ => out.map(x, |slot, value| self.scaled(slot, value)),
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, _y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut dense = scratch.take_numbers();
+        let sound = self.learn_dense(x.dense(&mut dense), w);
+        scratch.give_numbers(dense);
+        if sound {
+            return Ok(());
+        }
+        self.undo();
+        Err(Fault::overflow(self.scaling.name()))
+    }
+
+    fn undo(&mut self) {
+        let PerFeature { scaling, features, undo } = self;
+        while let Some((slot, change)) = undo.changed.pop() {
+            scaling.undo(&mut features[slot as usize], change);
+        }
+        features.truncate(undo.width);
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        input.clone()
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
