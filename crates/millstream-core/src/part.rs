@@ -8,6 +8,7 @@
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::key_use::KeyUses;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
@@ -111,6 +112,17 @@ pub trait Part: Send + Sync {
         self.each_part_mut(&mut |part| part.bind(schema));
     }
 
+    /// How it uses nominal features. Read once, when a model is built. By default, as its components do; a component
+    /// without others reads them all.
+    fn key_uses(&self) -> KeyUses {
+        let mut uses: Option<KeyUses> = None;
+        self.each_part(&mut |part| {
+            let own = part.key_uses();
+            uses = Some(uses.as_ref().map_or_else(|| own.clone(), |all| all.beside(&own)));
+        });
+        uses.unwrap_or_default()
+    }
+
     /// Refuse a row that cannot be predicted or transformed.
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let mut checked = Ok(());
@@ -154,6 +166,12 @@ pub trait Part: Send + Sync {
     /// unusable: the caller has a copy.
     fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
         Err(Fault::value("cannot be merged exactly"))
+    }
+
+    /// `merge_state` of a model with class labels: `codes` are our codes of the classes of `other`, `u32::MAX` for a
+    /// code without a label.
+    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, _codes: &[u32]) -> Result<()> {
+        self.merge_state(other, theirs, ours)
     }
 
     /// The state in readable form: weights, class counts, a tree. Feature names come from `schema`.
