@@ -249,6 +249,8 @@ def test_a_refused_example_is_taken_back_by_every_step() -> None:
 def test_many_is_one_many_times_with_missing_and_nominal_values(name: str) -> None:
     if not name.startswith("preprocessing"):
         pytest.skip("not of this module")
+    if name == "preprocessing.FeatureHasher":
+        pytest.skip("transform_many gives a sparse matrix: see tests/test_features.py")
     pandas = pytest.importorskip("pandas")
     draw = random.Random(8)
     data = [

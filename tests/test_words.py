@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import river.feature_extraction
 
-from millstream import errors, linear_model
+from millstream import errors, linear_model, naive_bayes
 from millstream.feature_extraction import TFIDF, BagOfWords
 
 TEXTS = [
@@ -107,6 +107,10 @@ class TestBagOfWords:
         many.learn_many([{"text": text} for text in texts * 20], labels * 20)
         probes = [{"text": text} for text in texts]
         assert [many.predict_proba_one(x) for x in probes] == [model.predict_proba_one(x) for x in probes]
+        bayes = BagOfWords(on="text") | naive_bayes.MultinomialNB()
+        for text, label in zip(texts, labels, strict=True):
+            bayes.learn_one({"text": text}, label)
+        assert [bayes.predict_one({"text": text}) for text in texts] == labels
         words = BagOfWords() | linear_model.LogisticRegression()
         words.learn_one("a text itself", 1)
 

@@ -177,7 +177,7 @@ class Part:
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         shown = [
-            f"{name}={value!r}"
+            f"{name}={_written(value)}"
             for name, value in self.parameters.items()
             if not (name in defaults and _same(value, defaults[name].default))
         ]
@@ -220,8 +220,14 @@ def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]
 
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, Part):
-        return not isinstance(default, Part) and default in (value.name, None) and repr(value).endswith("()")
+        return not isinstance(default, Part) and default in (value.name, None) and _written(value).endswith("()")
     return type(value) is type(default) and bool(value == default)
+
+
+def _written(value: Any) -> str:
+    """How a parameter is written. The `repr` of a metric or statistic shows its current value instead."""
+    measures = isinstance(value, Part) and str(value.name).partition(".")[0] in ("metrics", "stats")
+    return Part.__repr__(value) if measures else repr(value)
 
 
 def clone_value(value: Any) -> Any:

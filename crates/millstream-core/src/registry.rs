@@ -219,7 +219,6 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &preprocessing::imputer::PREVIOUS,
     &preprocessing::quantile_transformer::DECLARATION,
     &preprocessing::robust_scaler::DECLARATION,
-    &preprocessing::standard_scaler::DECLARATION,
     &preprocessing::target_min_max_scaler::DECLARATION,
     &preprocessing::target_standard_scaler::DECLARATION,
     &sampling::by_key::DECLARATION,

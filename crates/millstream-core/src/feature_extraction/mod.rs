@@ -1,4 +1,5 @@
 //! Features made of other features. Words of texts: `text::vocabulary`.
+//! Features from others. Words of texts: `text::vocabulary`.
 
 pub mod aggregate;
 pub mod polynomial_extender;

@@ -171,6 +171,10 @@ impl Transformer for PoissonInclusion {
         self.state.counts.truncate(self.undo.width);
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

@@ -356,6 +356,10 @@ impl Transformer for SelectKBest {
         }
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

@@ -238,6 +238,10 @@ impl Transformer for VarianceThreshold {
         std::mem::swap(&mut self.moments, &mut self.spare);
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }
