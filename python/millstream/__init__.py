@@ -11,6 +11,7 @@ from millstream.registry import build, find, from_bytes, load
 if TYPE_CHECKING:
     from millstream import (
         anomaly,
+        art,
         base,
         baseline,
         basis,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         optim,
         papers,
         preprocessing,
+        prototype,
         registry,
         sampling,
         stats,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
     "anomaly",
+    "art",
     "base",
     "baseline",
     "basis",
@@ -79,6 +82,7 @@ _MODULES = (
     "optim",
     "papers",
     "preprocessing",
+    "prototype",
     "registry",
     "sampling",
     "stats",
