@@ -102,7 +102,7 @@ def test_fuzzy_artmap_category_by_category(tracking: float, beta: float) -> None
 
 
 def test_circle_in_the_square() -> None:
-    """Half of the square lies in the circle, as in section VI of Carpenter and others (1992): accuracy rises with the rows."""
+    """Half of the square lies in the circle (Carpenter and others, 1992, section VI)."""
     for rows, least in ((100, 0.85), (1000, 0.90), (5000, 0.93)):
         found = []
         for seed in range(5):

@@ -89,9 +89,9 @@ def test_each_step_is_that_of_numpy(name: str) -> None:
     model.learn_many(X[first], y[first])
     for row in rest:
         d = ((X[row] - m) ** 2).sum(axis=1)
-        assert model.predict_one(dict(enumerate(X[row].tolist()))) == (
-            max(range(4), key=lambda k: np.exp(-(d[c == k] - d.min()) / 2).sum()) if name == "RSLVQ" else c[d.argmin()]
-        )
+        densities = [np.exp(-(d[c == label] - d.min()) / 2.0).sum() for label in range(4)]
+        expected = int(np.argmax(densities)) if name == "RSLVQ" else c[d.argmin()]
+        assert model.predict_one(dict(enumerate(X[row].tolist()))) == expected
         RULES[name](m, c, X[row], y[row], d)
         model.learn_one(dict(enumerate(X[row].tolist())), int(y[row]))
     np.testing.assert_allclose(positions(model), m, rtol=1e-9, atol=1e-9)
@@ -275,7 +275,10 @@ def test_drift_replaces_the_prototypes_of_the_classes_that_changed() -> None:
     after = np.arange(6000) >= 3000
     place = np.where(after & (y < 2), 1 - y, y)
     X = 6.0 * place[:, None] + random.normal(size=(6000, 2))
-    kept, reset = prototype.RSLVQ(learning_rate=0.001), prototype.RSLVQ(learning_rate=0.001, detector=drift.ADWIN())
+    kept, reset = (
+        prototype.RSLVQ(learning_rate=0.001),
+        prototype.RSLVQ(learning_rate=0.001, detector=drift.ADWIN()),
+    )
     accuracy = [float(np.mean(model.step_many(X, y)[3000:] == y[3000:])) for model in (kept, reset)]
     assert accuracy[0] < 0.5
     assert accuracy[1] > 0.9

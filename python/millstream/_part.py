@@ -180,6 +180,7 @@ class Part:
             f"{name}={value!r}"
             for name, value in self.parameters.items()
             if not (name in defaults and _same(value, defaults[name].default))
+            or (isinstance(value, Part) and defaults[name].default is None and _is_optional(self.name, name))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -222,6 +223,15 @@ def _same(value: Any, default: Any) -> bool:
     if isinstance(value, Part):
         return not isinstance(default, Part) and default in (value.name, None) and repr(value).endswith("()")
     return type(value) is type(default) and bool(value == default)
+
+
+def _is_optional(name: str | None, parameter: str) -> bool:
+    """Whether None means that there is no component; for other parameters it means the default one."""
+    if name is None:
+        return False
+    from millstream.registry import entry
+
+    return any(each["name"] == parameter and each["default"] is None for each in entry(name)["parameters"])
 
 
 def clone_value(value: Any) -> Any:

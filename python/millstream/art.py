@@ -54,8 +54,8 @@ class FuzzyART(Limited, Native, Clusterer):
 
     Notes
     -----
-    Rows are complement coded inside. The categories are those of artlib's `FuzzyART` with the same rho (vigilance),
-    alpha (choice) and beta (learning_rate). Its `predict` ignores the vigilance and never returns -1.
+    Rows are complement coded inside. The categories are those of artlib's `FuzzyART` with the same rho
+    (vigilance), alpha (choice) and beta (learning_rate). Its `predict` ignores the vigilance and never returns -1.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class FuzzyART(Limited, Native, Clusterer):
     >>> model.learn_one({"age": 31, "height": 172, "income": 40_000.0})
     Traceback (most recent call last):
         ...
-    millstream.errors.InvalidValue: art.FuzzyART: feature 'income' must be in [0, 1], got 40000; declare its range with
-    limits, or scale it first
+    millstream.errors.InvalidValue: art.FuzzyART: feature 'income' must be in [0, 1], got 40000; declare its
+    range with limits, or scale it first
 
     References
     ----------
@@ -144,8 +144,8 @@ class FuzzyARTMAP(Limited, Native, Classifier):
     vigilance
         Least match of a row and its category, before match tracking raises it. 0 makes the fewest categories.
     match_tracking
-        Vigilance above the match of a category of another class, for the rest of the search (MT+). A small negative
-        number (MT-) makes fewer categories and lets equal rows of different classes share a place.
+        Vigilance above the match of a category of another class, for the rest of the search (MT+). A small
+        negative number (MT-) makes fewer categories and lets equal rows of different classes share a place.
     choice
         Choice parameter; the smaller, the more small categories are preferred to large ones.
     learning_rate

@@ -1,4 +1,4 @@
-"""Generalized learning vector quantization: gradient descent on relative distances, with and without relevances."""
+"""Generalized learning vector quantization: gradient descent on relative distances, with or without relevances."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class GMLVQ(PrototypeClassifier):
     def relevance_frame(self, kind: str | None = None) -> Any:
         """The relevance matrix as a frame of "pandas", "polars" or "pyarrow"; by default the first installed one.
 
-        A row has the name of a feature (for nominal features "name=value"), its `relevance`, and its entries of the
-        matrix in a column per feature. The most relevant feature comes first.
+        A row has the name of a feature (for nominal features "name=value"), its `relevance`, and its entries of
+        the matrix in a column per feature. The most relevant feature comes first.
         """
         from millstream.evaluate.frames import frame
 

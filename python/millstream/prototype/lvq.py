@@ -62,9 +62,7 @@ class LVQ1(PrototypeClassifier):
     name = "prototype.LVQ1"
 
     @forwarded
-    def __init__(
-        self, n_prototypes: int = 3, learning_rate: float = 0.05, max_prototypes: int = 1000
-    ) -> None: ...
+    def __init__(self, n_prototypes: int = 3, learning_rate: float = 0.05, max_prototypes: int = 1000) -> None: ...
 
 
 class LVQ21(PrototypeClassifier):

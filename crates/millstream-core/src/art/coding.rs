@@ -180,23 +180,28 @@ impl Module {
         )))
     }
 
+    /// Write the coordinates of a row as `Coded` pairs.
+    #[inline]
+    fn write_pairs(&self, row: &[f64], out: &mut Vec<f64>) {
+        out.resize(2 * row.len(), 0.0);
+        for ((pair, &x), &range) in out.as_chunks_mut().0.iter_mut().zip(row).zip(&self.ranges) {
+            let a = range.map_or(x, |(low, high)| (x - low) / (high - low)).clamp(0.0, 1.0);
+            *pair = [a, 1.0 - a];
+        }
+    }
+
     /// Write a row as a point of the unit cube, with its overlap with each category.
     #[inline]
     fn code(&self, x: Row<'_>, out: &mut CodedRow, scratch: &mut Scratch) {
-        let pair = |x: f64, range: Option<(f64, f64)>| {
-            let a = range.map_or(x, |(low, high)| (x - low) / (high - low)).clamp(0.0, 1.0);
-            [a, 1.0 - a]
-        };
-        out.coded.clear();
         match x {
             Row::Plain(values) if self.coordinates.is_all_of(values) => {
-                out.coded.extend(values.iter().zip(&self.ranges).flat_map(|(&x, &range)| pair(x, range)));
+                self.write_pairs(values, &mut out.coded);
                 out.complete = true;
             }
             _ => {
                 let mut row = scratch.take_numbers();
                 write_row(&self.coordinates, x, &mut row);
-                out.coded.extend(row.iter().zip(&self.ranges).flat_map(|(&x, &range)| pair(x, range)));
+                self.write_pairs(&row, &mut out.coded);
                 out.complete = !row.iter().any(|x| x.is_nan());
                 scratch.give_numbers(row);
             }

@@ -49,11 +49,11 @@ pub static DECLARATION: Declaration = Declaration {
         LIMITS,
         MAX_CATEGORIES,
     ],
-    build: |arguments| Ok(Built::Clusterer(Box::new(FuzzyART { module: Module::new(NAME, arguments)? }))),
+    build: |arguments| Ok(Built::Clusterer(Box::new(FuzzyArt { module: Module::new(NAME, arguments)? }))),
 };
 
 #[derive(Clone)]
-struct FuzzyART {
+struct FuzzyArt {
     module: Module,
 }
 
@@ -62,7 +62,7 @@ struct State {
     module: ModuleState,
 }
 
-impl FuzzyART {
+impl FuzzyArt {
     /// The category that learns a row.
     #[inline]
     fn find(&self, found: &Overlaps) -> Option<usize> {
@@ -104,7 +104,7 @@ impl FuzzyART {
     }
 }
 
-impl Part for FuzzyART {
+impl Part for FuzzyArt {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State { module: self.module.save() })
     }
@@ -138,7 +138,7 @@ impl Part for FuzzyART {
     }
 }
 
-impl Learner<Clusters> for FuzzyART {
+impl Learner<Clusters> for FuzzyArt {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClusterPrediction, scratch: &mut Scratch) {
         let row = self.module.coded(x, scratch);
         self.tell(&row, want, out);

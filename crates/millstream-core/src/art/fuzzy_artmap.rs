@@ -53,7 +53,7 @@ pub static DECLARATION: Declaration = Declaration {
         MAX_CATEGORIES,
     ],
     build: |arguments| {
-        Ok(Built::Classifier(Box::new(FuzzyARTMAP {
+        Ok(Built::Classifier(Box::new(FuzzyArtmap {
             module: Module::new(NAME, arguments)?,
             match_tracking: arguments.float("match_tracking")?,
             classes: Vec::new(),
@@ -63,7 +63,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 #[derive(Clone)]
-struct FuzzyARTMAP {
+struct FuzzyArtmap {
     module: Module,
     match_tracking: f64,
     /// By category.
@@ -78,7 +78,7 @@ struct State {
     classes: Vec<u32>,
 }
 
-impl FuzzyARTMAP {
+impl FuzzyArtmap {
     /// The category of a class that learns a row. Overlaps of categories of other classes that were tried become negative.
     fn find(&self, found: &mut Overlaps, class: u32) -> Option<usize> {
         let mut vigilance = self.module.vigilance;
@@ -142,7 +142,7 @@ impl FuzzyARTMAP {
     }
 }
 
-impl Part for FuzzyARTMAP {
+impl Part for FuzzyArtmap {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State { module: self.module.save(), classes: self.classes.clone() })
     }
@@ -187,7 +187,7 @@ impl Part for FuzzyARTMAP {
     }
 }
 
-impl Learner<Classes> for FuzzyARTMAP {
+impl Learner<Classes> for FuzzyArtmap {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let row = self.module.coded(x, scratch);
         self.tell(&row.found, want, out);
@@ -274,6 +274,26 @@ mod tests {
         let found = predict(&*model, &[0.5]);
         assert_eq!(found.class, Some(1));
         assert!((found.probabilities[1] - 6.0 / 7.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_state_that_could_not_have_been_saved_is_refused() {
+        let mut model = built(json!({ "max_prototypes": 2 }));
+        [(0.1, 0), (0.9, 1)].iter().for_each(|&(x, y)| learn(&mut *model, &[x], y));
+        let state: Value = unpack(NAME, &model.save().unwrap()).unwrap();
+        let mut load = |change: &dyn Fn(&mut Value)| {
+            let mut forged = state.clone();
+            change(&mut forged);
+            model.load(&pack(&forged).unwrap())
+        };
+        assert!(load(&|_| ()).is_ok());
+        assert!(load(&|state| state["module"]["categories"][0] = json!([[0.1, 0.95]])).is_err());
+        assert!(load(&|state| state["module"]["categories"][0] = json!([[-0.1, 0.5]])).is_err());
+        assert!(load(&|state| state["module"]["categories"][0] = json!([[0.1, 0.5], [0.1, 0.5]])).is_err());
+        assert!(load(&|state| state["module"]["weights"] = json!([1.0])).is_err());
+        assert!(load(&|state| state["module"]["weights"][0] = json!(-1.0)).is_err());
+        assert!(load(&|state| state["classes"] = json!([0])).is_err());
+        assert!(load(&|state| state["classes"][0] = json!(u32::MAX)).is_err());
     }
 
     /// With two categories at most, the third row, of another class, is not learned.

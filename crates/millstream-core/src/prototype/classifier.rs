@@ -241,10 +241,8 @@ impl<R: Rule> PrototypeClassifier<R> {
             }
         }
         let seeds = count < self.n_prototypes && own.distance > 0.0;
-        if seeds || self.reaction.is_some() {
-            if self.seed(x, y, w, (seeds, count), distances)? {
-                return Ok(());
-            }
+        if (seeds || self.reaction.is_some()) && self.seed(x, y, w, (seeds, count), distances)? {
+            return Ok(());
         }
         if own.distance.is_finite() {
             self.prototypes.add_weight(own.prototype, w);

@@ -29,18 +29,18 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[N_PROTOTYPES, STEP_SIZE, ACTIVATION, STEEPNESS, MAX_PROTOTYPES],
     build: |arguments| {
         let rule =
-            GLVQ { learning_rate: arguments.float("learning_rate")?, activation: Activation::new(arguments)? };
+            Glvq { learning_rate: arguments.float("learning_rate")?, activation: Activation::new(arguments)? };
         Ok(Built::Classifier(Box::new(PrototypeClassifier::new(arguments, rule, None)?)))
     },
 };
 
 #[derive(Clone)]
-struct GLVQ {
+struct Glvq {
     learning_rate: f64,
     activation: Activation,
 }
 
-impl Rule for GLVQ {
+impl Rule for Glvq {
     type State = ();
     const NAME: &'static str = NAME;
 

@@ -55,7 +55,7 @@ pub static DECLARATION: Declaration = Declaration {
         MAX_PROTOTYPES,
     ],
     build: |arguments| {
-        let rule = GMLVQ {
+        let rule = Gmlvq {
             learning_rate: arguments.float("learning_rate")?,
             relevance_learning_rate: arguments.float("relevance_learning_rate")?,
             activation: Activation::new(arguments)?,
@@ -67,7 +67,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 #[derive(Clone)]
-struct GMLVQ {
+struct Gmlvq {
     learning_rate: f64,
     relevance_learning_rate: f64,
     activation: Activation,
@@ -77,7 +77,7 @@ struct GMLVQ {
 }
 
 #[derive(Serialize, Deserialize)]
-struct GMLVQState {
+struct GmlvqState {
     omega: Vec<f64>,
 }
 
@@ -92,7 +92,7 @@ struct Pull {
     slope: f64,
 }
 
-impl GMLVQ {
+impl Gmlvq {
     /// Ω δ
     fn project(&self, differences: &[f64], out: &mut Vec<f64>) {
         out.clear();
@@ -153,8 +153,8 @@ impl GMLVQ {
     }
 }
 
-impl Rule for GMLVQ {
-    type State = GMLVQState;
+impl Rule for Gmlvq {
+    type State = GmlvqState;
     const NAME: &'static str = NAME;
 
     fn distances(
@@ -220,11 +220,11 @@ impl Rule for GMLVQ {
         self.normalise();
     }
 
-    fn save(&self) -> GMLVQState {
-        GMLVQState { omega: self.omega.clone() }
+    fn save(&self) -> GmlvqState {
+        GmlvqState { omega: self.omega.clone() }
     }
 
-    fn load(&mut self, state: GMLVQState, width: usize) -> bool {
+    fn load(&mut self, state: GmlvqState, width: usize) -> bool {
         let trace = dot(&state.omega, &state.omega);
         let fits = state.omega.len() == width * width && (width == 0 || (trace - 1.0).abs() < 1e-6);
         if fits {
@@ -314,6 +314,22 @@ mod tests {
         assert_near(&matrix(&*model, 2), &[&wanted[0], &wanted[1]]);
     }
 
+    #[test]
+    fn a_matrix_of_another_size_or_trace_is_refused() {
+        let mut rule = Gmlvq {
+            learning_rate: 0.1,
+            relevance_learning_rate: 0.1,
+            activation: Activation::Identity,
+            width: 0,
+            omega: Vec::new(),
+        };
+        let mut load = |omega: &[f64], width: usize| rule.load(GmlvqState { omega: omega.to_vec() }, width);
+        assert!(load(&[1.0, 0.0, 0.0, 0.0], 2));
+        assert!(!load(&[1.0, 0.0, 0.0], 2));
+        assert!(!load(&[1.0, 1.0, 0.0, 0.0], 2));
+        assert!(!load(&[f64::NAN, 0.0, 0.0, 0.0], 2));
+    }
+
     /// Steps of prototypes and of Ω (before it is divided by its norm) are those of the gradient, by central differences.
     #[test]
     fn steps_follow_the_gradient() {
@@ -332,7 +348,7 @@ mod tests {
             };
             let (learning_rate, relevance_learning_rate) = (0.01, 0.02);
             let (width, flat) = (3, omega.concat());
-            let mut rule = GMLVQ { learning_rate, relevance_learning_rate, activation, width, omega: flat };
+            let mut rule = Gmlvq { learning_rate, relevance_learning_rate, activation, width, omega: flat };
             let mut prototypes = Centres::default();
             rows.iter().for_each(|row| prototypes.push(row, 1.0));
             let (mut scratch, mut distances) = (Scratch::default(), Vec::new());

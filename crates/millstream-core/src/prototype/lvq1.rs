@@ -24,17 +24,17 @@ pub static DECLARATION: Declaration = Declaration {
     words: "Learning vector quantization: the nearest prototype moves towards rows of its class, away from others",
     parameters: &[N_PROTOTYPES, LEARNING_RATE, MAX_PROTOTYPES],
     build: |arguments| {
-        let rule = LVQ1 { learning_rate: arguments.float("learning_rate")? };
+        let rule = Lvq1 { learning_rate: arguments.float("learning_rate")? };
         Ok(Built::Classifier(Box::new(PrototypeClassifier::new(arguments, rule, None)?)))
     },
 };
 
 #[derive(Clone)]
-struct LVQ1 {
+struct Lvq1 {
     learning_rate: f64,
 }
 
-impl Rule for LVQ1 {
+impl Rule for Lvq1 {
     type State = ();
     const NAME: &'static str = NAME;
 
@@ -60,6 +60,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::held::state::{pack, unpack};
     use crate::prototype::classifier::testing::{assert_near, built, learn, predict, prototypes};
     use crate::row::{Row, Scratch, Want};
     use crate::schema::FeatureKind;
@@ -116,6 +117,34 @@ mod tests {
         let nothing = [f64::NAN; 2];
         model.predict(Row::Mixed(&nothing, &kinds), Want::Probabilities, &mut found, &mut Scratch::default());
         assert_eq!((found.class, found.probabilities), (Some(1), vec![0.25, 0.75]));
+    }
+
+    #[test]
+    fn a_state_that_could_not_have_been_saved_is_refused() {
+        let mut model = built(NAME, json!({ "n_prototypes": 2, "max_prototypes": 3 }));
+        [(0.0, 0), (1.0, 0), (2.0, 1)].iter().for_each(|&(x, y)| learn(&mut *model, &[x], y, 1.0));
+        let state: serde_json::Value = unpack(NAME, &model.save().unwrap()).unwrap();
+        let mut load = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut forged = state.clone();
+            change(&mut forged);
+            model.load(&pack(&forged).unwrap())
+        };
+        assert!(load(&|_| ()).is_ok());
+        assert!(load(&|state| state["prototypes"][0] = json!([0.0, 1.0])).is_err());
+        assert!(load(&|state| state["prototypes"][0] = json!([1e101])).is_err());
+        assert!(load(&|state| state["classes"] = json!([0, 0])).is_err());
+        assert!(load(&|state| state["classes"] = json!([0, 0, 0])).is_err());
+        assert!(load(&|state| state["classes"] = json!([0, 0, u32::MAX])).is_err());
+        assert!(load(&|state| state["weights"][1] = json!(0.0)).is_err());
+        assert!(load(&|state| state["drifts"] = json!(1)).is_err());
+        assert!(load(&|state| state["coordinates"]["width"] = json!(2)).is_err());
+        let more = |state: &mut serde_json::Value| {
+            for field in ["prototypes", "classes", "weights"] {
+                let last = state[field][2].clone();
+                state[field].as_array_mut().unwrap().push(last);
+            }
+        };
+        assert!(load(&more).is_err());
     }
 
     #[test]

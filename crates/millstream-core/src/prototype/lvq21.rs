@@ -25,7 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     words: "LVQ2.1: rows near a class boundary move the nearest right and wrong prototypes",
     parameters: &[N_PROTOTYPES, LEARNING_RATE, WINDOW_WIDTH, MAX_PROTOTYPES],
     build: |arguments| {
-        let rule = LVQ21 {
+        let rule = Lvq21 {
             learning_rate: arguments.float("learning_rate")?,
             window: Window::new(arguments.float("window_width")?),
         };
@@ -34,12 +34,12 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 #[derive(Clone)]
-struct LVQ21 {
+struct Lvq21 {
     learning_rate: f64,
     window: Window,
 }
 
-impl Rule for LVQ21 {
+impl Rule for Lvq21 {
     type State = ();
     const NAME: &'static str = NAME;
 

@@ -37,7 +37,7 @@ pub static DECLARATION: Declaration = Declaration {
         MAX_PROTOTYPES,
     ],
     build: |arguments| {
-        let rule = LVQ3 {
+        let rule = Lvq3 {
             learning_rate: arguments.float("learning_rate")?,
             window: Window::new(arguments.float("window_width")?),
             epsilon: arguments.float("epsilon")?,
@@ -47,13 +47,13 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 #[derive(Clone)]
-struct LVQ3 {
+struct Lvq3 {
     learning_rate: f64,
     window: Window,
     epsilon: f64,
 }
 
-impl Rule for LVQ3 {
+impl Rule for Lvq3 {
     type State = ();
     const NAME: &'static str = NAME;
 

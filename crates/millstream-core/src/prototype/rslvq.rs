@@ -50,19 +50,19 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let sigma = arguments.float("sigma")?;
-        let rule = RSLVQ { learning_rate: arguments.float("learning_rate")?, variance: sigma * sigma };
+        let rule = Rslvq { learning_rate: arguments.float("learning_rate")?, variance: sigma * sigma };
         let reaction = Detector::given(arguments, "detector")?.map(Reaction::new);
         Ok(Built::Classifier(Box::new(PrototypeClassifier::new(arguments, rule, reaction)?)))
     },
 };
 
 #[derive(Clone)]
-struct RSLVQ {
+struct Rslvq {
     learning_rate: f64,
     variance: f64,
 }
 
-impl RSLVQ {
+impl Rslvq {
     /// exp(−(distance − nearest) / 2σ²)
     #[inline]
     fn relative_density(&self, distance: f64, nearest: f64) -> f64 {
@@ -70,7 +70,7 @@ impl RSLVQ {
     }
 }
 
-impl Rule for RSLVQ {
+impl Rule for Rslvq {
     type State = ();
     const NAME: &'static str = NAME;
 
