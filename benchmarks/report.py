@@ -12,6 +12,7 @@ import millstream
 from benchmarks import peers
 from benchmarks.measure import Result
 from benchmarks.quality import Quality, Scales
+from benchmarks.readers import GOAL, Waits
 from benchmarks.resources import FilePeaks, LongRun
 
 __all__ = [
@@ -201,6 +202,20 @@ def detectors_table(results: Sequence[Result]) -> str:
 PEERS = ("River", "scikit-learn", "VW")
 
 
+def waits_table(waits: Sequence[Waits]) -> str:
+    """The learners whose readers wait longest, by their 99th percentile."""
+    slowest = sorted(waits, key=lambda each: -each.high)[:20]
+    rows = [
+        [
+            each.name,
+            *(f"{1e3 * seconds:.2f}" for seconds in (each.median, each.high, each.longest)),
+            _met(each.met),
+        ]
+        for each in slowest
+    ]
+    return table(["learner", "median", "99th percentile", "maximum", "met"], rows)
+
+
 def quality_table(judged: Sequence[Quality]) -> str:
     """A row for each stream: the best learner of each library, and the reduction of the loss by ours."""
     rows = []
@@ -335,6 +350,7 @@ def parts_page(
     generators: Sequence[Result],
     detectors: Sequence[Result],
     samplers: Sequence[Result] = (),
+    waits: Sequence[Waits] = (),
 ) -> str:
     """PARTS.md: every component on its own."""
     parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
@@ -369,6 +385,15 @@ def parts_page(
             "them, and `update` and `drift_detected` in a loop, compared with River's loop if River has the same "
             "detector.",
             detectors_table(detectors),
+        ]
+    if waits:
+        met = sum(each.met for each in waits)
+        parts += [
+            "## Predictions while a batch is learned",
+            "Milliseconds of one `predict_one` (transformers: `transform_one`) while another thread runs "
+            f"`learn_many` on 100,000 rows. The 99th percentile is below {1e3 * GOAL:g} ms for {met} of "
+            f"{len(waits)} learners; the slowest twenty:",
+            waits_table(waits),
         ]
     return "\n\n".join(parts) + "\n"
 

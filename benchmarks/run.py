@@ -13,6 +13,7 @@ from benchmarks import (
     generators,
     learners,
     quality,
+    readers,
     report,
     resources,
     row_detectors,
@@ -59,6 +60,7 @@ def main() -> None:
         "generators",
         "detectors",
         "row-detectors",
+        "readers",
         "quality",
         "memory",
         "file-memory",
@@ -122,8 +124,9 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
     parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
     sampled = measured(samplers, "samplers")
-    if parts or drawn or watched or sampled:
-        page = report.parts_page(where, turns, parts, drawn, watched, sampled)
+    waits = list(readers.waits(size)) if only is None or "readers" in only else []
+    if parts or drawn or watched or sampled or waits:
+        page = report.parts_page(where, turns, parts, drawn, watched, sampled, waits)
         print(page)
         if write:
             PARTS.write_text(page)

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use millstream_core::held;
+use millstream_core::key::Key;
 use millstream_core::sampler::{self, KeySource, Offer};
-use millstream_core::sampling::record::{Key, Record, Stored, Value};
+use millstream_core::sampling::record::{Record, Stored, Value};
 use millstream_core::schema::Name;
 use millstream_core::Fault;
 use numpy::PyArray1;
