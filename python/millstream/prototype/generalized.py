@@ -11,7 +11,7 @@ from millstream.prototype.prototypes import PrototypeClassifier
 
 __all__ = ["GLVQ", "GMLVQ"]
 
-_ALIASES = {"step_size": "learning_rate", "activation_type": "activation"}
+_ALIASES = {"prototype_n_per_class": "n_prototypes", "activation_type": "activation"}
 
 
 class GLVQ(PrototypeClassifier):

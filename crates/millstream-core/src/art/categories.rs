@@ -25,7 +25,7 @@ pub struct Categories {
 }
 
 /// |I ∧ w| and |w| of each category, over the coordinates that a row has, and the number of these.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Overlaps {
     pub overlaps: Vec<f64>,
     pub sizes: Vec<f64>,

@@ -45,7 +45,7 @@ pub const LIMITS: Parameter = Parameter::new(
 pub const MAX_CATEGORIES: Parameter = MAX_PROTOTYPES.with_words("largest number of categories");
 
 /// Buffers of a row.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CodedRow {
     /// `Coded` pairs, flat: buffers of the scratch are lists of numbers.
     coded: Vec<f64>,
@@ -60,7 +60,7 @@ impl CodedRow {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Module {
     who: &'static str,
     pub choice: f64,
@@ -78,25 +78,6 @@ pub struct Module {
     pub skipped: u64,
     /// Taken while a row is learned.
     spare: CodedRow,
-}
-
-impl Clone for Module {
-    fn clone(&self) -> Self {
-        Module {
-            who: self.who,
-            choice: self.choice,
-            vigilance: self.vigilance,
-            learning_rate: self.learning_rate,
-            max_prototypes: self.max_prototypes,
-            limits: self.limits.clone(),
-            names: self.names.clone(),
-            coordinates: self.coordinates.clone(),
-            ranges: self.ranges.clone(),
-            categories: self.categories.clone(),
-            skipped: self.skipped,
-            spare: CodedRow::default(),
-        }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -254,7 +235,7 @@ impl Module {
 
     /// Leave room for another category.
     fn check_numbers(&self, width: usize) -> Result<()> {
-        let categories = self.max_prototypes.min(self.categories.len() + 1);
+        let categories = self.categories.len() + 1;
         match categories.saturating_mul(2 * width) > MOST_NUMBERS {
             true => Err(Fault::value(format!(
                 "{}: supports up to {MOST_NUMBERS} weights, got {width} features and nominal values of {categories} \
@@ -308,6 +289,8 @@ impl Module {
         let who = self.who;
         state.coordinates.validate(who)?;
         let width = state.coordinates.width();
+        let numbers = (state.categories.len() + 1).saturating_mul(2 * width);
+        require(who, numbers <= MOST_NUMBERS, "there are too many coordinates")?;
         // Slow learning rounds, so that a box may be a little wider than the sum of its weights says.
         let is_box = |&[u, v]: &Coded| {
             (0.0..=1.0).contains(&u) && (0.0..=1.0).contains(&v) && (u + v <= 1.0 + 1e-9 || [u, v] == [1.0, 1.0])

@@ -278,11 +278,9 @@ impl<R: Rule> PrototypeClassifier<R> {
             let error = f64::from(u8::from(prediction.class != Some(y)));
             if self.reaction.as_mut().is_some_and(|reaction| reaction.drifts(y, error)) {
                 self.restart(y);
-                prediction
-                    .class
-                    .filter(|&confused| confused != y)
-                    .into_iter()
-                    .for_each(|class| self.restart(class));
+                if let Some(confused) = prediction.class.filter(|&class| class != y) {
+                    self.restart(confused);
+                }
                 (seeds, count) = (true, 0);
             }
         }
@@ -412,6 +410,8 @@ impl<R: Rule> Part for PrototypeClassifier<R> {
                 && row.iter().all(|x| x.is_nan() || x.abs() <= LARGEST)
                 && row.iter().any(|x| !x.is_nan())
         };
+        let fits = self.check_numbers(state.prototypes.len() + 1, width).is_ok();
+        require(who, fits, "there are too many coordinates")?;
         require(who, state.prototypes.iter().all(is_row), "a prototype is out of range")?;
         require(who, state.prototypes.len() <= self.max_prototypes, "there are too many prototypes")?;
         let same = state.classes.len() == state.prototypes.len() && state.weights.len() == state.prototypes.len();

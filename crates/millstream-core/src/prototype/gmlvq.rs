@@ -250,7 +250,7 @@ impl Rule for Gmlvq {
             (place < self.width).then(|| self.relevance(place, place))
         });
         found.insert("relevances".into(), json!(relevances));
-        if schema.len() == 0 {
+        if schema.is_empty() {
             return;
         }
         let mut names = Vec::new();
