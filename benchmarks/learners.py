@@ -23,6 +23,8 @@ _LINE = {"name": "linear_model.LinearRegression"}
 
 #: Arguments for components that require them, or would take minutes without.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "art.FuzzyART": {"limits": [-8.0, 8.0]},
+    "art.FuzzyARTMAP": {"limits": [-8.0, 8.0]},
     "basis.BSpline": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "basis.Chebyshev": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "basis.Fourier": {"order": 2, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},

@@ -21,6 +21,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "anomaly.HalfSpaceTrees": {"n_trees": 3, "height": 4, "window_size": 25, "limits": [-8.0, 8.0]},
     "anomaly.QuantileFilter": {"model": {"name": "anomaly.GaussianScorer"}, "q": 0.9},
     "anomaly.ThresholdFilter": {"model": {"name": "anomaly.GaussianScorer"}, "threshold": 0.9},
+    "art.FuzzyART": {"vigilance": 0.9, "limits": [-8.0, 8.0], "max_prototypes": 20},
+    "art.FuzzyARTMAP": {"limits": [-8.0, 8.0], "max_prototypes": 16},
     "basis.BSpline": {"bounds": [-8.0, 8.0], "intervals": 3, "degree": 2, "outside": "clamp"},
     "basis.Chebyshev": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "basis.Fourier": {"order": 1, "bounds": [-8.0, 8.0], "outside": "clamp"},
@@ -85,6 +87,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "preprocessing.RobustScaler": {"refresh_interval": 7},
     "preprocessing.TargetMinMaxScaler": {"model": {"name": "linear_model.LinearRegression"}},
     "preprocessing.TargetStandardScaler": {"model": {"name": "linear_model.LinearRegression"}},
+    "prototype.RSLVQ": {"detector": {"name": "drift.DDM"}},
     "sampling.ByKey": {"fraction": 0.5, "key": "user"},
     "sampling.DecayedReservoir": {"size": 9, "half_life": 12.0},
     "sampling.Reservoir": {"size": 9},
@@ -133,6 +136,9 @@ COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
     },
     "transformer": {"StandardScaler | StandardScaler": [_SCALER, _SCALER]},
     "anomaly_detector": {"StandardScaler | GaussianScorer": [_SCALER, {"name": "anomaly.GaussianScorer"}]},
+    "clusterer": {
+        "StandardScaler | KMeans": [_SCALER, {"name": "cluster.KMeans", "parameters": ARGUMENTS["cluster.KMeans"]}]
+    },
 }
 
 

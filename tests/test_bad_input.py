@@ -284,8 +284,8 @@ def test_a_very_wide_row_is_legal(case: Case) -> None:
     if case.name.startswith("neural_network.IRMA"):
         pytest.skip("a step takes the cube of the parameters, so that their number is bounded")
     model = case.build()
-    # Least squares hold a square matrix, in each member of an ensemble.
-    squares = any(name in str(case.description) for name in ("RLS", "LeastSquares", "BayesianLinear"))
+    # Least squares and GMLVQ hold a square matrix, in each member of an ensemble.
+    squares = any(name in str(case.description) for name in ("RLS", "LeastSquares", "BayesianLinear", "GMLVQ"))
     x = {f"feature {i}": float(i % 7) for i in range(1000 if squares else 4000)}
     for row in range(3):
         learn_one(case, model, x, row - 1.0)

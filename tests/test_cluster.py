@@ -241,7 +241,7 @@ def test_what_a_clusterer_is() -> None:
     assert model.role is roles.CLUSTERER
     assert not hasattr(model, "predict_proba_one")
     assert not hasattr(model, "transform_one")
-    assert millstream.find(role="clusterer") == ["cluster.KMeans", "cluster.MiniBatchKMeans"]
+    assert {"cluster.KMeans", "cluster.MiniBatchKMeans"} <= set(millstream.find(role="clusterer"))
     piped = millstream.parse("StandardScaler | KMeans(n_clusters=2)")
     assert piped.role is roles.CLUSTERER
     assert piped.predict_one({"x": 1.0}) == -1

@@ -11,6 +11,7 @@ from millstream.registry import build, find, from_bytes, load
 if TYPE_CHECKING:
     from millstream import (
         anomaly,
+        art,
         base,
         baseline,
         basis,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         optim,
         papers,
         preprocessing,
+        prototype,
         registry,
         sampling,
         sketch,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
     "anomaly",
+    "art",
     "base",
     "baseline",
     "basis",
@@ -84,6 +87,7 @@ _MODULES = (
     "optim",
     "papers",
     "preprocessing",
+    "prototype",
     "registry",
     "sampling",
     "sketch",

@@ -180,6 +180,7 @@ class Part:
             f"{name}={_written(value)}"
             for name, value in self.parameters.items()
             if not (name in defaults and _same(value, defaults[name].default))
+            or (isinstance(value, Part) and defaults[name].default is None and _is_optional(self.name, name))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -228,6 +229,15 @@ def _written(value: Any) -> str:
     """How a parameter is written. The `repr` of a metric or statistic shows its current value instead."""
     measures = isinstance(value, Part) and str(value.name).partition(".")[0] in ("metrics", "stats")
     return Part.__repr__(value) if measures else repr(value)
+
+
+def _is_optional(name: str | None, parameter: str) -> bool:
+    """Whether None means that there is no component; for other parameters it means the default one."""
+    if name is None:
+        return False
+    from millstream.registry import entry
+
+    return any(each["name"] == parameter and each["default"] is None for each in entry(name)["parameters"])
 
 
 def clone_value(value: Any) -> Any:

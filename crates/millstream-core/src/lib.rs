@@ -16,6 +16,7 @@
 //! | streams with a known truth | `synth`; randomness from a seed: `numeric::random`, `numeric::elementary` |
 
 pub mod anomaly;
+pub mod art;
 pub mod baseline;
 pub mod basis;
 pub mod batch;
@@ -43,6 +44,7 @@ pub mod key_table;
 pub mod key_use;
 pub mod labels;
 pub mod learner;
+mod limits;
 pub mod linear_algebra;
 pub mod linear_model;
 pub mod losses;
@@ -56,6 +58,7 @@ pub mod optim;
 pub mod parameter;
 pub mod part;
 pub mod preprocessing;
+pub mod prototype;
 pub mod registry;
 pub mod row;
 pub mod sampler;

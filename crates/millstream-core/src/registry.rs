@@ -9,9 +9,9 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble, feature_extraction,
-    feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network,
-    optim, preprocessing, sampling, sketch, stats, synth, time_series, tree,
+    anomaly, art, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
+    feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
+    neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -19,6 +19,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &anomaly::half_space_trees::DECLARATION,
     &anomaly::quantile_filter::DECLARATION,
     &anomaly::threshold_filter::DECLARATION,
+    &art::fuzzy_art::DECLARATION,
+    &art::fuzzy_artmap::DECLARATION,
     &baseline::majority_class::DECLARATION,
     &baseline::no_change::DECLARATION,
     &baseline::prior::DECLARATION,
@@ -221,6 +223,12 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &preprocessing::robust_scaler::DECLARATION,
     &preprocessing::target_min_max_scaler::DECLARATION,
     &preprocessing::target_standard_scaler::DECLARATION,
+    &prototype::glvq::DECLARATION,
+    &prototype::gmlvq::DECLARATION,
+    &prototype::lvq1::DECLARATION,
+    &prototype::lvq21::DECLARATION,
+    &prototype::lvq3::DECLARATION,
+    &prototype::rslvq::DECLARATION,
     &sampling::by_key::DECLARATION,
     &sampling::decayed_reservoir::DECLARATION,
     &sampling::reservoir::DECLARATION,

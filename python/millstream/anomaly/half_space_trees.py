@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
-
-from millstream._echo import quoted
+from millstream._limits import Limited, Limits, described
 from millstream._native import Native
 from millstream.base import AnomalyDetector
-from millstream.errors import InvalidType
 
 __all__ = ["HalfSpaceTrees"]
 
-Limits: TypeAlias = (
-    Mapping[str | int, tuple[float, float]] | tuple[float, float] | Sequence[tuple[str | int, float, float]]
-)
 
-
-class HalfSpaceTrees(Native, AnomalyDetector):
+class HalfSpaceTrees(Limited, Native, AnomalyDetector):
     """Half-space trees: random trees that count how many recent rows were near a row.
 
     Choose it for streams of numbers whose normal rows form regions of any shape, with anomalies outside them or
@@ -95,33 +87,5 @@ class HalfSpaceTrees(Native, AnomalyDetector):
         seed: int = 1,
     ) -> None:
         super().__init__(
-            n_trees=n_trees, height=height, window_size=window_size, limits=_described(limits), seed=seed
+            n_trees=n_trees, height=height, window_size=window_size, limits=described(self.name, limits), seed=seed
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters, defaults included."""
-        parameters = super().parameters
-        limits = parameters["limits"]
-        if isinstance(limits, list):
-            named = len(limits) != 2 or isinstance(limits[0], list)
-            parameters["limits"] = {name: (low, high) for name, low, high in limits} if named else tuple(limits)
-        return parameters
-
-    @property
-    def limits(self) -> Any:
-        """The range of each feature, as given."""
-        return self.parameters["limits"]
-
-
-def _described(limits: Any) -> Any:
-    """Limits as in a description: a pair, or a list of feature, low, high."""
-    if isinstance(limits, Mapping):
-        triples = []
-        for feature, pair in limits.items():
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                who = f"{HalfSpaceTrees.name}: limits of {quoted(feature)}"
-                raise InvalidType(f"{who} must be a pair low < high, got {quoted(pair)}")
-            triples.append([feature, *pair])
-        return triples
-    return limits

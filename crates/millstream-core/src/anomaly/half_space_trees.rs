@@ -26,10 +26,11 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{step_each, Learner, Then};
+use crate::limits::Limits;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};
-use crate::schema::{Name, Schema};
+use crate::schema::Schema;
 use crate::task::Anomalies;
 
 const NAME: &str = "anomaly.HalfSpaceTrees";
@@ -99,29 +100,6 @@ pub static DECLARATION: Declaration = Declaration {
     },
 };
 
-/// The range in which a feature is expected.
-#[derive(Clone)]
-struct Limits {
-    /// For features that are not named.
-    others: (f64, f64),
-    named: Vec<(Name, f64, f64)>,
-    /// Of the named features, by slot; found when the names are bound.
-    by_slot: Vec<(u32, f64, f64)>,
-}
-
-impl Limits {
-    fn new(given: &serde_json::Value) -> Self {
-        let others = serde_json::from_value(given.clone()).unwrap_or((0.0, 1.0));
-        let named = serde_json::from_value(given.clone()).unwrap_or_default();
-        Limits { others, named, by_slot: Vec::new() }
-    }
-
-    fn of(&self, slot: u32) -> (f64, f64) {
-        let named = self.by_slot.iter().find(|limit| limit.0 == slot);
-        named.map_or(self.others, |&(_, low, high)| (low, high))
-    }
-}
-
 /// By leaf of all trees.
 #[derive(Clone, Debug, Default)]
 struct Masses {
@@ -190,7 +168,7 @@ impl HalfSpaceTrees {
         let mut features = Vec::new();
         for slot in 0..x.width() {
             if let Some(Value::Number(_)) = x.get(slot) {
-                let (low, high) = self.limits.of(slot as u32);
+                let (low, high) = self.limits.of(slot as u32).unwrap_or((0.0, 1.0));
                 features.push((slot as u32, low, high));
             }
         }
@@ -422,7 +400,7 @@ impl Part for HalfSpaceTrees {
     }
 
     fn abilities(&self) -> Abilities {
-        let needs_names = !self.limits.named.is_empty();
+        let needs_names = self.limits.are_named();
         Abilities {
             needs_names,
             takes_batches: true,
@@ -441,8 +419,7 @@ impl Part for HalfSpaceTrees {
     }
 
     fn bind(&mut self, schema: &Schema) {
-        let slot = |(name, low, high): &(Name, f64, f64)| Some((schema.slot(name)?, *low, *high));
-        self.limits.by_slot = self.limits.named.iter().filter_map(slot).collect();
+        self.limits.bind(schema);
     }
 
     fn infallible(&self) -> bool {

@@ -118,6 +118,28 @@ impl Centres {
         }
     }
 
+    /// Remove a centre; the last one gets its index.
+    pub fn remove(&mut self, cluster: usize) {
+        let last = self.len - 1;
+        if last == 0 {
+            *self = Centres::default();
+            return;
+        }
+        for coordinate in 0..self.width {
+            let (to, from) = (self.place(cluster, coordinate), self.place(last, coordinate));
+            self.blocks[to] = self.blocks[from];
+            self.blocks[from] = f64::INFINITY;
+        }
+        self.weights.swap_remove(cluster);
+        if !self.coordinate_weights.is_empty() {
+            self.coordinate_weights.copy_within(last * self.width..(last + 1) * self.width, cluster * self.width);
+            self.coordinate_weights.truncate(last * self.width);
+        }
+        self.len = last;
+        self.blocks.truncate(last.div_ceil(LANES) * self.width * LANES);
+        self.has_gaps = self.blocks.iter().any(|x| x.is_nan());
+    }
+
     /// Keep weights by coordinate from now on.
     pub fn separate_weights(&mut self) {
         if self.coordinate_weights.is_empty() {
@@ -233,6 +255,25 @@ impl Centres {
         Some(best)
     }
 
+    /// The squared distance of each centre to a row of the full width; infinite for one that shares no coordinate with it.
+    #[inline]
+    pub fn distances(&self, x: &[f64], complete: bool, out: &mut Vec<f64>) {
+        out.clear();
+        if !complete || self.has_gaps || self.len == 0 {
+            for cluster in 0..self.len {
+                let centre = self.blocks[self.place(cluster, 0)..].iter().step_by(LANES).take(self.width);
+                out.push(partial_distance(x, centre).unwrap_or(f64::INFINITY));
+            }
+            return;
+        }
+        for block in self.blocks.chunks_exact(self.width * LANES) {
+            let mut sums = [0.0; LANES];
+            add_squares(x, block, &mut sums);
+            out.extend_from_slice(&sums);
+        }
+        out.truncate(self.len);
+    }
+
     /// The nearest centres by partial distances.
     #[cold]
     fn nearest_shared(&self, x: &[f64]) -> Option<Nearest> {
@@ -255,6 +296,69 @@ impl Centres {
         let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
         for (centres, &x) in self.blocks[block..].as_chunks_mut::<LANES>().0.iter_mut().zip(x) {
             centres[lane] += rate * (x - centres[lane]);
+        }
+    }
+
+    /// Move a centre towards a row, or away from it if the rate is negative, to at most ± `limit`. A coordinate that the
+    /// row lacks stays; one that the centre lacks becomes that of a row it moves towards.
+    #[inline]
+    pub fn step(&mut self, cluster: usize, x: &[f64], complete: bool, rate: f64, limit: f64) {
+        let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
+        let centres = self.blocks[block..].as_chunks_mut::<LANES>().0.iter_mut().zip(x);
+        if complete && !self.has_gaps {
+            for (centres, &x) in centres {
+                centres[lane] = (centres[lane] + rate * (x - centres[lane])).clamp(-limit, limit);
+            }
+            return;
+        }
+        for (centres, &x) in centres.filter(|(centres, x)| !x.is_nan() && !centres[lane].is_nan()) {
+            centres[lane] = (centres[lane] + rate * (x - centres[lane])).clamp(-limit, limit);
+        }
+        if rate > 0.0 {
+            self.fill(cluster, x);
+        }
+    }
+
+    /// Take the coordinates that a centre lacks from a row.
+    pub fn fill(&mut self, cluster: usize, x: &[f64]) {
+        if !self.has_gaps {
+            return;
+        }
+        let start = self.place(cluster, 0);
+        let mut filled = false;
+        for (centre, &x) in self.blocks[start..].iter_mut().step_by(LANES).zip(x) {
+            if centre.is_nan() && !x.is_nan() {
+                (*centre, filled) = (x, true);
+            }
+        }
+        if filled {
+            self.has_gaps = self.blocks.iter().any(|x| x.is_nan());
+        }
+    }
+
+    /// Move a centre by a multiple of some differences, to at most ± `limit`.
+    pub fn shift_within(&mut self, cluster: usize, differences: &[f64], rate: f64, limit: f64) {
+        let start = self.place(cluster, 0);
+        for (centre, &difference) in self.blocks[start..].iter_mut().step_by(LANES).zip(differences) {
+            *centre = (*centre + rate * difference).clamp(-limit, limit);
+        }
+    }
+
+    /// The differences of a row from a centre, 0 where one of them has no value; returns the factor that scales their
+    /// squares to all coordinates.
+    pub fn differences(&self, cluster: usize, x: &[f64], out: &mut Vec<f64>) -> f64 {
+        out.clear();
+        let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
+        let centres = self.blocks[block..].as_chunks::<LANES>().0.iter();
+        out.extend(x.iter().zip(centres).map(|(x, centres)| x - centres[lane]));
+        let missing = out.iter().filter(|x| x.is_nan()).count();
+        if missing == 0 {
+            return 1.0;
+        }
+        out.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = 0.0);
+        match out.len() - missing {
+            0 => f64::INFINITY,
+            shared => out.len() as f64 / shared as f64,
         }
     }
 

@@ -86,8 +86,8 @@ struct SequentialState {
     unit: f64,
 }
 
-/// 1 − (1 − rate)^w
-fn repeated(rate: f64, w: f64) -> f64 {
+/// 1 − (1 − rate)^w: the rate of w equal rows together.
+pub fn repeated(rate: f64, w: f64) -> f64 {
     match rate < 1.0 && w != 1.0 {
         true => 1.0 - exp(w * ln(1.0 - rate)),
         false => rate,
