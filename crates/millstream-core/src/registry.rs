@@ -10,8 +10,8 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
     anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, forest, kernel, linear_model,
-    losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, stats, synth,
-    time_series, tree,
+    losses, metrics, multiclass, naive_bayes, neighbors, neural_network, optim, preprocessing, sampling, stats,
+    synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -166,6 +166,10 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &metrics::WEIGHTED_RECALL,
     &multiclass::one_vs_rest::DECLARATION,
     &naive_bayes::gaussian_nb::DECLARATION,
+    &neighbors::hnsw::DECLARATION,
+    &neighbors::knn::CLASSIFIER,
+    &neighbors::knn::REGRESSOR,
+    &neighbors::sam_knn::DECLARATION,
     &neural_network::irma_regressor::DECLARATION,
     &neural_network::mlp_regressor::DECLARATION,
     &optim::ADAM,

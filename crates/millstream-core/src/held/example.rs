@@ -8,7 +8,7 @@ use crate::declaration::Role;
 use crate::fault::{Fault, Result, Shown};
 use crate::labels::LabelsMark;
 use crate::row::{Row, RowBuffer, Scratch, Want};
-use crate::task::{Anomalies, Answer, Target, Truth};
+use crate::task::{Anomalies, Answer, Target, Task, Truth};
 
 use super::root::{for_task, Root, RootTask};
 use super::{Holdable, Model, Source};
@@ -70,6 +70,26 @@ impl Model {
                 self.title
             ))
         })
+    }
+
+    /// Visit the stored examples that are nearest to a row: distance, age, row, target and weight.
+    pub fn neighbors<S: Source>(
+        &self,
+        source: &mut S,
+        most: Option<usize>,
+        scratch: &mut Scratch,
+        then: &mut dyn FnMut(f64, usize, Row<'_>, Truth, f64),
+    ) -> Result<()> {
+        let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
+        for_task!(self.part, T => {
+            let neighbors = T::learner(&self.part)?.neighbors();
+            let neighbors = neighbors.ok_or_else(|| self.cannot("find neighbours"))?;
+            neighbors.nearest(x, most, scratch, &mut |found| {
+                then(found.distance, found.age, found.row, T::truth(found.truth), found.weight);
+            });
+            Ok(())
+        }, transformer => Err(self.cannot("find neighbours")))
     }
 
     pub fn transform<S: Source>(&self, source: &mut S, out: &mut RowBuffer, scratch: &mut Scratch) -> Result<()> {
