@@ -179,7 +179,11 @@ def _queries(size: float) -> Comparison:
 
     sides = [ours("millstream, HNSW", neighbors.HNSW()), theirs(), ours("millstream, exact", None)]
     return Comparison(
-        f"KNNClassifier with HNSW, {window:,} rows of 10 columns, queries alone", "", sides, {}, "float32 in hnswlib"
+        f"KNNClassifier with HNSW, {window:,} rows of 10 columns, queries alone",
+        "",
+        sides,
+        {},
+        "float32 in hnswlib",
     )
 
 

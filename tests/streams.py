@@ -79,7 +79,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sampling.WindowSample": {"size": 9, "window_size": 40.0},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
     "neighbors.KNNClassifier": {"window_size": 60, "weights": "distance"},
-    "neighbors.KNNRegressor": {"window_size": 60, "engine": {"name": "neighbors.HNSW", "parameters": {"m": 4}}},
+    "neighbors.KNNRegressor": {"window_size": 200, "engine": {"name": "neighbors.HNSW", "parameters": {"m": 4}}},
     "neighbors.SAMKNNClassifier": {"window_size": 60, "min_stm_size": 10},
     "neural_network.IRMARegressor": {"bounds": [-10, 10], "outside": "clamp", "hidden_units": 6, "samples": 32},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},

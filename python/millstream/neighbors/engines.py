@@ -23,7 +23,7 @@ class HNSW(SearchEngine):
     neighbours, so the recall stays the same however often the window turns over.
 
     Links were chosen with the scales of their time; distances are always measured with the present scales. The
-    graph takes about `16 * m` bytes per row in addition to the rows.
+    graph takes about `40 * m` bytes per row in addition to the rows.
 
     Parameters
     ----------
@@ -65,6 +65,4 @@ class HNSW(SearchEngine):
     name = "neighbors.HNSW"
 
     @forwarded
-    def __init__(
-        self, m: int = 16, ef_construction: int = 100, ef_search: int = 50, seed: int = 0
-    ) -> None: ...
+    def __init__(self, m: int = 16, ef_construction: int = 100, ef_search: int = 50, seed: int = 0) -> None: ...

@@ -128,7 +128,7 @@ class _FunctionKNN(Part):
 
 
 def _restored(cls: type, state: dict[str, Any]) -> Any:
-    model = object.__new__(cls)
+    model: Any = object.__new__(cls)
     model.__dict__.update(state)
     return model
 

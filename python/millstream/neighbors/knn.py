@@ -29,8 +29,19 @@ def checked_count(who: str, n_neighbors: Any) -> int | None:
     return min(count, 2**40)
 
 
+#: River's parameters that have no counterpart, and what to write instead.
+_UNSUPPORTED = {
+    "weighted": 'use weights="distance" or weights="uniform"',
+    "aggregation_method": 'use weights="distance" for "weighted_mean", or weights="uniform" for "mean"',
+    "cleanup_every": "classes that have left the window get no votes",
+    "softmax": "probabilities are fractions of the votes",
+}
+
+
 class _Windowed(Native):
     """What k-nearest-neighbour models over a window have in common."""
+
+    unsupported = _UNSUPPORTED
 
     def kneighbors_one(self, x: Features, n_neighbors: int | None = None) -> list[Neighbor]:
         """The stored rows that are nearest to one example, nearest first; `n_neighbors` of them, by default those
@@ -102,7 +113,7 @@ class KNNClassifier(_Windowed, Classifier):
     >>> model.predict_proba_one({"size": 1.5, "colour": "red"})
     {'cherry': 0.6666666666666666, 'apple': 0.3333333333333333}
     >>> [(round(near.distance, 2), near.y) for near in model.kneighbors_one({"size": 8.0}, 2)]
-    [(0.0, 'apple'), (0.21, 'apple')]
+    [(0.0, 'apple'), (0.2, 'apple')]
 
     A function as metric:
 
@@ -185,7 +196,7 @@ class KNNRegressor(_Windowed, Regressor):
 
     Notes
     -----
-    River's `aggregation_method="weighted_mean"` is `weights="distance"`. Before the first row, the prediction is 0.
+    River's `aggregation_method="weighted_mean"` is `weights="distance"`. The prediction before the first row is 0.
 
     Examples
     --------

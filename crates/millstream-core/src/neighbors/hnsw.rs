@@ -204,6 +204,8 @@ impl Graph {
             pool.walk(1, |place| self.links(place, layer), sum);
             pool.restart(self.nodes.len());
         }
+        // A second start, in case that few links lead away from the first.
+        pool.join(entry, sum(entry));
         pool.walk(self.settings.ef_search.max(most), |place| self.links(place, 0), sum);
         for (sum, place) in pool.found() {
             nearest.offer(sum, place as usize);
@@ -242,6 +244,9 @@ impl Graph {
             pool.start(entry, sum(entry), self.nodes.len());
             for layer in (0..top).rev() {
                 let ef = if layer < layers { self.settings.ef_construction } else { 1 };
+                if layer == 0 {
+                    pool.join(entry, sum(entry));
+                }
                 pool.walk(ef, |place| self.links(place, layer), sum);
                 if layer < layers {
                     candidates.clear();
@@ -353,7 +358,8 @@ impl Graph {
                 .map(|&other| (rows.sum(from, other), other)),
         );
         candidates.sort_unstable_by(by_sum);
-        let is_diverse = |&&(sum, other): &&(f64, u32)| out.iter().all(|&kept| sum < rows.sum(kept, other));
+        let is_diverse =
+            |&&(sum, other): &&(f64, u32)| out.iter().all(|&kept| is_apart(sum, rows.sum(kept, other)));
         let found = candidates.iter().find(is_diverse).or_else(|| candidates.first()).copied();
         self.scratch.candidates = candidates;
         if let Some((_, other)) = found {
@@ -424,6 +430,13 @@ impl Graph {
     }
 }
 
+/// Whether a candidate is not nearer to a chosen row than to the new row. Equality counts, unless the three are identical:
+/// with identical rows, the strict comparison of the paper would choose nothing but their copies, and no search that meets
+/// one of them would find a way out.
+fn is_apart(sum: f64, sum_to_chosen: f64) -> bool {
+    sum < sum_to_chosen || (sum == sum_to_chosen && sum > 0.0)
+}
+
 /// Algorithm 4: of candidates by ascending sum, those that are closer to the new row than to a chosen one, then the
 /// nearest of the others.
 fn choose(candidates: &[(f64, u32)], most: usize, rows: Rows<'_>, chosen: &mut Vec<(f64, u32)>) {
@@ -432,7 +445,7 @@ fn choose(candidates: &[(f64, u32)], most: usize, rows: Rows<'_>, chosen: &mut V
         if chosen.len() == most {
             return;
         }
-        if chosen.iter().all(|&(_, other)| sum < rows.sum(other, place)) {
+        if chosen.iter().all(|&(_, other)| is_apart(sum, rows.sum(other, place))) {
             chosen.push((sum, place));
         }
     }

@@ -47,6 +47,13 @@ impl Pool {
         }
     }
 
+    /// Begin with one more row.
+    pub fn join(&mut self, place: u32, sum: f64) {
+        if self.is_new(place) {
+            self.add(place, sum, usize::MAX);
+        }
+    }
+
     /// Whether a place is met for the first time.
     fn is_new(&mut self, place: u32) -> bool {
         let (word, bit) = (&mut self.met[(place / 32) as usize], 1 << (place % 32));
