@@ -48,6 +48,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ensemble.Voting": {"models": [_BAYES, _LOGISTIC]},
     "ensemble.VotingRegressor": {"models": [_LINE, {"name": "baseline.TargetMean"}]},
     "ensemble.WeightedMajority": {"models": [_BAYES, _LOGISTIC]},
+    "feature_extraction.Agg": {"on": 0, "by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
+    "feature_extraction.TargetAgg": {"by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
@@ -58,7 +60,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 #: Learners measured on a fraction of the rows, since a step takes a millisecond.
 SLOW = {"decomposition.LDA": 20, "neural_network.IRMARegressor": 200}

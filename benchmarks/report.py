@@ -12,6 +12,7 @@ import millstream
 from benchmarks import peers
 from benchmarks.measure import Result
 from benchmarks.quality import Quality, Scales
+from benchmarks.readers import GOAL, Waits
 from benchmarks.resources import FilePeaks, LongRun
 
 __all__ = [
@@ -167,6 +168,17 @@ def samplers_table(results: Sequence[Result]) -> str:
     return table(["sampler", "learn_many", "learn_one", "memory", "DataSketches", "plain Python"], rows)
 
 
+def sketches_table(results: Sequence[Result]) -> str:
+    """A row for each sketch."""
+    rows = []
+    for result in results:
+        many, one, *_ = result.comparison.sides
+        rates = [rate(result.rate(many.name)), rate(result.rate(one.name))]
+        theirs = rate(result.rate("DataSketches")) if "DataSketches" in result.rates else "–"
+        rows.append([f"`{result.comparison.title}`", *rates, size(result.outcomes[many.name].memory), theirs])
+    return table(["sketch", "update_many", "update", "memory", "DataSketches"], rows)
+
+
 def generators_table(results: Sequence[Result]) -> str:
     """A row for each generator."""
     rows = []
@@ -199,6 +211,20 @@ def detectors_table(results: Sequence[Result]) -> str:
 
 #: Libraries that quality is compared with.
 PEERS = ("River", "scikit-learn", "VW")
+
+
+def waits_table(waits: Sequence[Waits]) -> str:
+    """The learners whose readers wait longest, by their 99th percentile."""
+    slowest = sorted(waits, key=lambda each: -each.high)[:20]
+    rows = [
+        [
+            each.name,
+            *(f"{1e3 * seconds:.2f}" for seconds in (each.median, each.high, each.longest)),
+            _met(each.met),
+        ]
+        for each in slowest
+    ]
+    return table(["learner", "median", "99th percentile", "maximum", "met"], rows)
 
 
 def quality_table(judged: Sequence[Quality]) -> str:
@@ -335,6 +361,8 @@ def parts_page(
     generators: Sequence[Result],
     detectors: Sequence[Result],
     samplers: Sequence[Result] = (),
+    waits: Sequence[Waits] = (),
+    sketches: Sequence[Result] = (),
 ) -> str:
     """PARTS.md: every component on its own."""
     parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
@@ -355,6 +383,13 @@ def parts_page(
             "weights for `WeightedReservoir`.",
             samplers_table(samplers),
         ]
+    if sketches:
+        parts += [
+            "## Every sketch",
+            "Items per second: `update_many` of an array of a million, and `update` in a loop; DataSketches "
+            "receives one item per call. Lognormal numbers, or integers with Zipf's distribution as keys.",
+            sketches_table(sketches),
+        ]
     if generators:
         parts += [
             "## Every generator",
@@ -369,6 +404,15 @@ def parts_page(
             "them, and `update` and `drift_detected` in a loop, compared with River's loop if River has the same "
             "detector.",
             detectors_table(detectors),
+        ]
+    if waits:
+        met = sum(each.met for each in waits)
+        parts += [
+            "## Predictions while a batch is learned",
+            "Milliseconds of one `predict_one` (transformers: `transform_one`) while another thread runs "
+            f"`learn_many` on 100,000 rows. The 99th percentile is below {1e3 * GOAL:g} ms for {met} of "
+            f"{len(waits)} learners; the slowest twenty:",
+            waits_table(waits),
         ]
     return "\n\n".join(parts) + "\n"
 

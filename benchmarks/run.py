@@ -13,10 +13,12 @@ from benchmarks import (
     generators,
     learners,
     quality,
+    readers,
     report,
     resources,
     row_detectors,
     samplers,
+    sketches,
     workloads,
 )
 from benchmarks.measure import Comparison, Result, measure
@@ -56,9 +58,11 @@ def main() -> None:
         "learners",
         "forecasters",
         "samplers",
+        "sketches",
         "generators",
         "detectors",
         "row-detectors",
+        "readers",
         "quality",
         "memory",
         "file-memory",
@@ -121,9 +125,10 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
     parts = measured(learners, "learners") + measured(forecasters, "forecasters")
     parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
-    sampled = measured(samplers, "samplers")
-    if parts or drawn or watched or sampled:
-        page = report.parts_page(where, turns, parts, drawn, watched, sampled)
+    sampled, sketched = measured(samplers, "samplers"), measured(sketches, "sketches")
+    waits = list(readers.waits(size)) if only is None or "readers" in only else []
+    if parts or drawn or watched or sampled or sketched or waits:
+        page = report.parts_page(where, turns, parts, drawn, watched, sampled, waits, sketched)
         print(page)
         if write:
             PARTS.write_text(page)

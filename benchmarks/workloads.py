@@ -10,6 +10,7 @@ from benchmarks import (
     clusterers,
     decompositions,
     detectors,
+    encoders,
     files,
     forests,
     games,
@@ -22,8 +23,10 @@ from benchmarks import (
     peers,
     risk,
     samplers,
+    sketches,
     streams,
     trees,
+    word_counts,
 )
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
@@ -249,11 +252,14 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     **clusterers.WORKLOADS,
     **decompositions.WORKLOADS,
     **nearest.WORKLOADS,
+    **word_counts.WORKLOADS,
+    **encoders.WORKLOADS,
     **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
     "reservoir-one": lambda size: samplers.reservoir(size, together=False),
     "reservoir-many": lambda size: samplers.reservoir(size, together=True),
+    **sketches.WORKLOADS,
     "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),
     "forest-100": lambda size: forests.adaptive_random_forest(size, 100, {"MOA, 2 threads": 8}),
     "forest-threads": forests.threads,

@@ -41,6 +41,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "decomposition.NMF": {"n_components": 3, "batch_size": 10},
     "decomposition.PCA": {"refresh_interval": 10},
     "ensemble.AdaBoost": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
+    # A count is defined for any row.
+    "feature_extraction.Agg": {"on": "a", "by": None, "how": {"name": "stats.Count"}},
+    "feature_extraction.TargetAgg": {"by": None, "how": {"name": "stats.Count"}},
     "ensemble.SRPClassifier": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "subspace_size": 0.8},
     "ensemble.SRPRegressor": {"model": {"name": "linear_model.RLS"}, "n_models": 4, "subspace_size": 1.0},
     "ensemble.Stacking": {"models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.Perceptron"}]},
@@ -105,10 +108,18 @@ ROLES = roles.STEPS
 
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
+_ENCODER = {"name": "preprocessing.TargetEncoder", "parameters": {"max_keys": 3, "when_full": "evict"}}
+
 #: Models made of parts, by the role of the whole.
 COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "classifier": {"StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}]},
-    "regressor": {"StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}]},
+    "classifier": {
+        "StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}],
+        "TargetEncoder | LogisticRegression": [_ENCODER, {"name": "linear_model.LogisticRegression"}],
+    },
+    "regressor": {
+        "StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}],
+        "TargetEncoder | LinearRegression": [_ENCODER, {"name": "linear_model.LinearRegression"}],
+    },
     "transformer": {"StandardScaler | StandardScaler": [_SCALER, _SCALER]},
     "anomaly_detector": {"StandardScaler | GaussianScorer": [_SCALER, {"name": "anomaly.GaussianScorer"}]},
 }
@@ -133,7 +144,13 @@ WRAPPED: dict[str, dict[str, Any]] = {
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
 _POSITIVE = {"name": "preprocessing.MinMaxScaler", "parameters": {"clip": True}}
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 
 def composed(role: str) -> dict[str, list[dict[str, Any]]]:

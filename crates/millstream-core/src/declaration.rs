@@ -13,6 +13,7 @@ use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::sampler::Sampler;
+use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Clusters, Numbers};
 use crate::transformer::Transformer;
@@ -32,6 +33,8 @@ pub enum Role {
     Sampler,
     Metric,
     Statistic,
+    /// Summarises numbers or keys in little memory.
+    Sketch,
     DriftDetector,
     FeatureDriftDetector,
     Optimizer,
@@ -48,7 +51,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 18] = [
+    pub const ALL: [Role; 19] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -58,6 +61,7 @@ impl Role {
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
+        Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
         Role::Optimizer,
@@ -89,6 +93,7 @@ impl Role {
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
+            Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
@@ -113,6 +118,7 @@ pub enum Built {
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
+    Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
@@ -138,6 +144,7 @@ impl Built {
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
+            | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)
             | Built::Optimizer(_)

@@ -5,8 +5,9 @@
 
 use crate::fault::{Fault, Result, Shown};
 use crate::held::{hold_boxed, Held};
+use crate::key::Key;
 use crate::part::Part;
-use crate::sampling::record::{Key, Stored};
+use crate::sampling::record::Stored;
 use crate::schema::Name;
 
 /// What a sampler decides from.

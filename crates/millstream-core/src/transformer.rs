@@ -82,6 +82,12 @@ pub trait Transformer: Part {
         None
     }
 
+    /// Whether the output has the slots, names and nominal values of the input, so that `output` need not be called for
+    /// them; kinds may differ.
+    fn keeps_names(&self) -> bool {
+        false
+    }
+
     /// Names, kinds and nominal values of the output, by slot.
     fn output(&self, input: &Schema) -> Schema;
 

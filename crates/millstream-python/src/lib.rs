@@ -24,6 +24,7 @@ mod samples;
 mod saved;
 mod series;
 mod signals;
+mod sketches;
 mod targets;
 mod text;
 mod thread_buffers;
@@ -61,6 +62,8 @@ mod _core {
     use crate::saved::{seal, SavedFile};
     #[pymodule_export]
     use crate::series::Forecaster;
+    #[pymodule_export]
+    use crate::sketches::Sketch;
     #[pymodule_export]
     use crate::text::{count_lines, hash_feature, hash_words, TextReader};
     #[pymodule_export]

@@ -1,8 +1,8 @@
 """Nearest neighbours: models that predict from the stored rows that are most similar.
 
 `KNNClassifier` and `KNNRegressor` search the last `window_size` rows. `SAMKNNClassifier` also keeps older rows
-that do not contradict newer ones. Rows are stored as they were given and scaled when they are compared, so they need no
-scaler in front.
+that do not contradict newer ones. Rows are stored as they were given and scaled when they are compared, so they
+need no scaler in front.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
+use crate::key_use::KeyUses;
 use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
@@ -310,6 +311,7 @@ fn abilities(chain: &Chain, last: Abilities) -> Abilities {
             checks_rows: all.checks_rows || step.checks_rows,
             missing_is_zero: step.missing_is_zero || (step.keeps_missing && all.missing_is_zero),
             keeps_missing: step.keeps_missing && all.keeps_missing,
+            uses_target: step.uses_target || all.uses_target,
             wants_orthonormal: false,
             threads: all.threads.max(step.threads),
             ..all
@@ -447,6 +449,11 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         self.bind_all(schema);
     }
 
+    fn key_uses(&self) -> KeyUses {
+        let steps = self.chain.steps.iter().rev();
+        steps.fold(self.last.as_part().key_uses(), |next, step| step.key_uses().then(&next))
+    }
+
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
         check_through(&self.chain.steps, x, scratch)?;
         match self.last.as_part().abilities().checks_rows {
@@ -456,6 +463,10 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
     }
 
     fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+        self.merge_classes(other, theirs, ours, &[])
+    }
+
+    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
         let state: State = unpack(NAME, other)?;
         require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
         let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
@@ -483,7 +494,7 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         }
         let last = self.last.as_part_mut();
         last.bind(&ours);
-        last.merge_state(&state.steps[state.steps.len() - 1], &theirs, &ours)
+        last.merge_classes(&state.steps[state.steps.len() - 1], &theirs, &ours, codes)
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -914,6 +925,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn may_stop(&self) -> bool {
         self.chain.filters || self.last.may_stop()
+    }
+
+    fn keeps_names(&self) -> bool {
+        self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -13,11 +13,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::record::{Key, Rows, Stored};
+use super::record::{Rows, Stored};
 use super::SEED;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::key::Key;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::sampler::{KeySource, Offer, Sampler};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::numeric::xxh64::xxh64;
+use crate::key::Key;
 use crate::schema::Name;
 
 /// A value of a row, or a target.
@@ -94,57 +94,13 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A value as a key: values that are equal in Python (1, 1.0 and True) are one key, "1" is another. A column of
-/// integers becomes one of floats as soon as a value is missing, and its users must stay the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Key<'a> {
-    Missing,
-    Int(i64),
-    /// Not an integer within 64 bits.
-    Float(f64),
-    Text(&'a str),
-}
-
-impl<'a> Key<'a> {
-    pub fn of_float(float: f64) -> Self {
-        // 2⁶³ is the first float beyond 64 bits.
-        if float.is_nan() {
-            Key::Missing
-        } else if float.fract() == 0.0
-            && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float)
-        {
-            Key::Int(float as i64)
-        } else {
-            Key::Float(float)
-        }
-    }
-
-    pub fn to_value(self) -> Value {
-        match self {
+impl From<Key<'_>> for Value {
+    fn from(key: Key<'_>) -> Self {
+        match key {
             Key::Missing => Value::Missing,
             Key::Int(int) => Value::Int(int),
             Key::Float(float) => Value::Float(float),
             Key::Text(text) => Value::Text(text.into()),
-        }
-    }
-
-    /// XXH64 of the type as a letter and of the value: `n`; `i` and 8 bytes; `f` and 8 bytes; `s` and UTF-8. Integers and
-    /// floats are little-endian. It never changes: samples of different years and machines must have the same keys.
-    pub fn hash(self, seed: u64) -> u64 {
-        let mut short = [0; 64];
-        let (letter, bytes): (u8, &[u8]) = match &self {
-            Key::Missing => (b'n', &[]),
-            Key::Int(int) => (b'i', &int.to_le_bytes()),
-            Key::Float(float) => (b'f', &float.to_le_bytes()),
-            Key::Text(text) => (b's', text.as_bytes()),
-        };
-        match short.get_mut(..=bytes.len()) {
-            Some(buffer) => {
-                buffer[0] = letter;
-                buffer[1..].copy_from_slice(bytes);
-                xxh64(buffer, seed)
-            }
-            None => xxh64(&[&[letter], bytes].concat(), seed),
         }
     }
 }
@@ -276,15 +232,6 @@ mod tests {
         assert_ne!(Value::Text("1".into()).key().hash(7), one);
         assert_ne!(Value::Float(1.5).key().hash(7), one);
         assert_eq!(Value::Float(f64::NAN).key(), Key::Missing);
-        assert_eq!(Key::of_float(9_223_372_036_854_775_808.0), Key::Float(9_223_372_036_854_775_808.0));
-    }
-
-    #[test]
-    fn the_hash_is_that_of_the_documented_bytes() {
-        assert_eq!(Key::Text("ann").hash(3), xxh64(b"sann", 3));
-        assert_eq!(Key::Int(258).hash(3), xxh64(b"i\x02\x01\0\0\0\0\0\0", 3));
-        let long = "x".repeat(1000);
-        assert_eq!(Key::Text(&long).hash(3), xxh64(format!("s{long}").as_bytes(), 3));
     }
 
     #[test]

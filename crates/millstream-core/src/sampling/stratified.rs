@@ -13,12 +13,13 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::record::{Key, Rows, Stored, Value};
+use super::record::{Rows, Stored, Value};
 use super::uniform::{Decision, Uniform};
 use super::{SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key::Key;
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -86,7 +87,7 @@ struct Stratum {
 
 impl Stratum {
     fn new(key: Key<'_>) -> Self {
-        Stratum { key: key.to_value(), share: None, uniform: Uniform::default(), rows: Rows::default() }
+        Stratum { key: key.into(), share: None, uniform: Uniform::default(), rows: Rows::default() }
     }
 
     /// Lose a row, and keep to the number of those that are left.
@@ -126,7 +127,7 @@ impl Stratified {
         for index in 0..self.state.strata.len() {
             let key = self.state.strata[index].key.clone();
             let (hash, found) = self.find(key.key());
-            if found.is_some() || key.key().to_value() != key {
+            if found.is_some() || Value::from(key.key()) != key {
                 return false;
             }
             self.indices.insert(hash, index as u32);

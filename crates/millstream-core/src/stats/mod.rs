@@ -11,6 +11,7 @@ mod quantile;
 mod rolling;
 mod running_quantile;
 mod totals;
+mod window;
 
 pub use exponential::{EW_MEAN, EW_VAR};
 pub use extremes::{MAX, MIN};
@@ -20,6 +21,7 @@ pub use quantile::QUANTILE;
 pub use rolling::ROLLING;
 pub use running_quantile::RunningQuantile;
 pub use totals::{COUNT, SUM};
+pub use window::{Item, Window};
 
 use crate::fault::{Fault, FaultKind};
 

@@ -1,4 +1,4 @@
-"""Transformers that prepare features for learners."""
+"""Scalers: they bring the numbers of each feature to a common size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Transformer
 
-__all__ = ["Imputer", "MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "StandardScaler"]
+__all__ = ["MaxAbsScaler", "MinMaxScaler", "StandardScaler"]
 
 
 class StandardScaler(Native, Transformer):
@@ -98,80 +98,3 @@ class MaxAbsScaler(Native, Transformer):
 
     @forwarded
     def __init__(self) -> None: ...
-
-
-class OneHotEncoder(Native, Transformer):
-    """Encodes each value of a nominal feature as an indicator: 1 if the row has it, otherwise 0.
-
-    The value `UA` of `carrier` becomes the feature `carrier_UA`. Numbers pass through, unlike in River,
-    which encodes them too: convert codes that are not quantities to strings first. Learners of millstream accept
-    nominal features directly; choose an encoder in front of a scaler or of a model of another library, or to
-    inspect the weight of each value.
-
-    Output features are in the order in which values are learned. A value that was never learned, like a
-    missing one, gives zeros. Memory grows with the number of distinct values.
-
-    Parameters
-    ----------
-    drop_zeros
-        Whether to omit zeros from the output.
-    drop_first
-        Whether to omit the indicator of the first value of each feature, which the others determine.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> encoder = preprocessing.OneHotEncoder()
-    >>> for x in ({"carrier": "UA", "distance": 3.0}, {"carrier": "DL", "distance": 4.0}):
-    ...     encoder.learn_one(x)
-    >>> encoder.transform_one({"carrier": "DL", "distance": 5.0})
-    {'carrier_UA': 0.0, 'distance': 5.0, 'carrier_DL': 1.0}
-    """
-
-    name = "preprocessing.OneHotEncoder"
-
-    @forwarded
-    def __init__(self, drop_zeros: bool = False, drop_first: bool = False) -> None: ...
-
-
-class Imputer(Native, Transformer):
-    """Imputes missing values.
-
-    Choose it if a learner should not simply ignore missing values. A value is missing if it is None or NaN, or if
-    its feature is absent from the row. Features are imputed once they have been learned.
-
-    It stores one estimate per feature and one count per nominal value.
-
-    Parameters
-    ----------
-    strategy
-        Replacement of a missing number: "mean" (over the stream so far), "previous" (the last value),
-        "constant" (`fill_value`) or "none" (it stays missing).
-    fill_value
-        Constant for numbers.
-    nominal_strategy
-        Replacement of a missing nominal value: "most_frequent" (the first learned among equals),
-        "previous", "constant" (`nominal_fill_value`) or "none".
-    nominal_fill_value
-        Constant for nominal values.
-
-    Examples
-    --------
-    >>> from millstream import preprocessing
-    >>> imputer = preprocessing.Imputer()
-    >>> for x in ({"a": 1.0, "b": "red"}, {"a": 3.0, "b": "blue"}, {"b": "blue"}):
-    ...     imputer.learn_one(x)
-    >>> imputer.transform_one({"a": None})
-    {'a': 2.0, 'b': 'blue'}
-    """
-
-    name = "preprocessing.Imputer"
-
-    @forwarded
-    def __init__(
-        self,
-        strategy: str = "mean",
-        fill_value: float = 0.0,
-        nominal_strategy: str = "most_frequent",
-        nominal_fill_value: str = "missing",
-    ) -> None: ...

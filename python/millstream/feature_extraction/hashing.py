@@ -1,4 +1,4 @@
-"""Features from raw text."""
+"""Hashed word counts of texts."""
 
 from __future__ import annotations
 

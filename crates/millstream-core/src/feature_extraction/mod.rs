@@ -1,0 +1,3 @@
+//! Features from others.
+
+pub mod aggregate;
