@@ -98,6 +98,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "stats.Link": {"left": {"name": "stats.Shift"}, "right": {"name": "stats.Mean"}},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
     "stats.TimeRolling": {"statistic": {"name": "stats.Mean"}, "period": 20.0},
+    "neighbors.KNNClassifier": {"window_size": 60, "weights": "distance"},
+    "neighbors.KNNRegressor": {"window_size": 200, "engine": {"name": "neighbors.HNSW", "parameters": {"m": 4}}},
+    "neighbors.SAMKNNClassifier": {"window_size": 60, "min_stm_size": 10},
     "neural_network.IRMARegressor": {"bounds": [-10, 10], "outside": "clamp", "hidden_units": 6, "samples": 32},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
     "synth.Drift": {

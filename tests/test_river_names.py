@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millstream import base, drift, ensemble, evaluate, forest, naive_bayes, synth, tree
+from millstream import base, drift, ensemble, evaluate, forest, naive_bayes, neighbors, synth, tree
 from millstream.errors import InvalidType
 
 
@@ -42,6 +42,8 @@ def test_drift_retraining_classifier_is_retrain():
         (tree.HoeffdingAdaptiveTreeRegressor, "drift_detector", "adwin_significance"),
         (forest.ARFClassifier, "metric", "weighted"),
         (drift.KSWIN, "window", "update_many"),
+        (neighbors.KNNClassifier, "weighted", "distance"),
+        (neighbors.KNNRegressor, "aggregation_method", "distance"),
     ],
 )
 def test_a_parameter_that_is_not_needed_is_refused_with_advice(make, name, words):

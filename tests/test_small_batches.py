@@ -17,6 +17,7 @@ from millstream import (
     linear_model,
     multiclass,
     naive_bayes,
+    neighbors,
     preprocessing,
     tree,
 )
@@ -31,6 +32,9 @@ MODELS = {
     "one-vs-rest": lambda: multiclass.OneVsRest(naive_bayes.GaussianNB()),
     "scaled tree": lambda: preprocessing.StandardScaler() | tree.HoeffdingTreeClassifier(grace_period=10),
     "half-space trees": lambda: anomaly.HalfSpaceTrees(seed=1),
+    "neighbours": lambda: neighbors.KNNClassifier(window_size=50),
+    "neighbours, graph": lambda: neighbors.KNNRegressor(window_size=50, engine=neighbors.HNSW(m=4)),
+    "self-adjusting neighbours": lambda: neighbors.SAMKNNClassifier(window_size=60, min_stm_size=10),
     "logistic": lambda: linear_model.LogisticRegression(),
 }
 

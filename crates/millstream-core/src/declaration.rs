@@ -10,6 +10,7 @@ use crate::kernel::Kernel;
 use crate::learner::Learner;
 use crate::losses::Loss;
 use crate::metric::Metric;
+use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::sampler::Sampler;
@@ -44,6 +45,8 @@ pub enum Role {
     Schedule,
     /// Measures how similar two examples are.
     Kernel,
+    /// Finds nearest neighbours.
+    SearchEngine,
     /// An endless stream of examples.
     Generator,
     /// Has the role of the component that it wraps (a pipeline).
@@ -69,6 +72,7 @@ impl Role {
         Role::Loss,
         Role::Schedule,
         Role::Kernel,
+        Role::SearchEngine,
         Role::Generator,
         Role::Wrapper,
     ];
@@ -101,6 +105,7 @@ impl Role {
             Role::Loss => "loss",
             Role::Schedule => "schedule",
             Role::Kernel => "kernel",
+            Role::SearchEngine => "search_engine",
             Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
@@ -128,6 +133,7 @@ pub enum Built {
     Loss(Loss),
     Schedule(Schedule),
     Kernel(Kernel),
+    SearchEngine(SearchEngine),
     Generator(Box<dyn Generator>),
 }
 
@@ -153,6 +159,7 @@ impl Built {
             | Built::Loss(_)
             | Built::Schedule(_)
             | Built::Kernel(_)
+            | Built::SearchEngine(_)
             | Built::Generator(_) => None,
         }
     }

@@ -97,6 +97,10 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    fn neighbors(&self) -> Option<&dyn Neighbors<T>> {
+        None
+    }
+
     /// The lowest score of an anomaly, for anomaly filters.
     fn threshold(&self) -> Option<f64> {
         None
@@ -209,6 +213,28 @@ pub trait DecisionFunction {
 pub trait Interval {
     /// Two finite numbers between which the target lies with probability `coverage`.
     fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)>;
+}
+
+/// A stored example near a row.
+pub struct Neighbor<'a, T: Task> {
+    pub distance: f64,
+    /// Number of examples that were learned after it.
+    pub age: usize,
+    pub row: Row<'a>,
+    pub truth: T::Truth,
+    pub weight: f64,
+}
+
+/// Finds the nearest of its stored examples.
+pub trait Neighbors<T: Task> {
+    /// Visit the nearest examples, nearest first: `most` of them, or as many as predict.
+    fn nearest(
+        &self,
+        x: Row<'_>,
+        most: Option<usize>,
+        scratch: &mut Scratch,
+        then: &mut dyn FnMut(Neighbor<'_, T>),
+    );
 }
 
 /// Learns from the mean gradient of several examples.

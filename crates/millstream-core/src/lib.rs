@@ -52,6 +52,7 @@ pub mod metric;
 pub mod metrics;
 pub mod multiclass;
 pub mod naive_bayes;
+pub mod neighbors;
 pub mod neural_network;
 pub mod numeric;
 pub mod optim;

@@ -11,7 +11,7 @@ use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
     anomaly, art, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
     feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
-    neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
+    neighbors, neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -186,6 +186,10 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &naive_bayes::complement_nb::DECLARATION,
     &naive_bayes::gaussian_nb::DECLARATION,
     &naive_bayes::multinomial_nb::DECLARATION,
+    &neighbors::hnsw::DECLARATION,
+    &neighbors::knn::CLASSIFIER,
+    &neighbors::knn::REGRESSOR,
+    &neighbors::sam_knn::DECLARATION,
     &neural_network::irma_regressor::DECLARATION,
     &neural_network::mlp_regressor::DECLARATION,
     &optim::ADAM,

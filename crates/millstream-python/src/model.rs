@@ -167,6 +167,16 @@ impl Model {
         model_one::predict_interval(slf.part(), x, coverage)
     }
 
+    /// The stored examples that are nearest to one: (distance, age, features, target, weight) of each.
+    #[pyo3(signature = (x, n_neighbors=None))]
+    fn _kneighbors_one<'py>(
+        slf: &Bound<'py, Self>,
+        x: &Bound<'py, PyAny>,
+        n_neighbors: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        model_one::kneighbors(slf.part(), x, n_neighbors)
+    }
+
     /// Transform one example.
     fn transform_one<'py>(slf: &Bound<'py, Self>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         model_one::transform(slf.part(), x)

@@ -6,10 +6,10 @@ use millstream_core::declaration::Role;
 use millstream_core::held::{self, Root};
 use millstream_core::row::{Row, Value, Want};
 use millstream_core::schema::{Name, Schema};
-use millstream_core::task::Answer;
+use millstream_core::task::{Answer, Truth};
 use millstream_core::Fault;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
 
 use crate::answers::{give_one, index_of};
 use crate::dicts::{plain_dict, Reading};
@@ -139,6 +139,31 @@ pub fn predict_interval(part: &Part, x: &Bound<'_, PyAny>, coverage: f64) -> PyR
     let py = x.py();
     with_read(part, x, |_, model, buffers| {
         model.interval(&mut buffers.draft, coverage, &mut buffers.scratch).or_raise(py)
+    })
+}
+
+/// The stored examples that are nearest to one: (distance, age, features, target, weight) of each.
+pub fn kneighbors<'py>(part: &Part, x: &Bound<'py, PyAny>, most: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+    let py = x.py();
+    with_read(part, x, |guarded, model, buffers| {
+        let mut found = Vec::new();
+        let mut failed = None;
+        let ThreadBuffers { draft, scratch, .. } = buffers;
+        model
+            .neighbors(draft, most, scratch, &mut |distance, age, row, truth, weight| {
+                let truth = match truth {
+                    Truth::Class(code) => guarded.label(py, Some(code)),
+                    Truth::Number(number) => PyFloat::new(py, number).into_any().unbind(),
+                    Truth::None => py.None(),
+                };
+                match transformed(py, model.schema(), row) {
+                    Ok(features) => found.push((distance, age, features, truth, weight)),
+                    Err(error) => failed = Some(error),
+                }
+            })
+            .or_raise(py)?;
+        failed.map_or(Ok(()), Err)?;
+        PyList::new(py, found)
     })
 }
 

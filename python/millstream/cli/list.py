@@ -61,7 +61,7 @@ COMMAND = Command(
     "list all components, or those of a role or module",
     "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
     "statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule,\n"
-    "kernel; source lists data sets, generators and readers.\n"
+    "kernel, search_engine; source lists data sets, generators and readers.\n"
     "The name of a module, such as tree, lists its components.",
     (
         Option(("which",), "role or module", value="ROLE", optional=True, complete="role"),

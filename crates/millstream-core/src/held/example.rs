@@ -72,6 +72,26 @@ impl Model {
         })
     }
 
+    /// Visit the stored examples that are nearest to a row: distance, age, row, target and weight.
+    pub fn neighbors<S: Source>(
+        &self,
+        source: &mut S,
+        most: Option<usize>,
+        scratch: &mut Scratch,
+        then: &mut dyn FnMut(f64, usize, Row<'_>, Truth, f64),
+    ) -> Result<()> {
+        let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
+        for_task!(self.part, T => {
+            let neighbors = T::learner(&self.part)?.neighbors();
+            let neighbors = neighbors.ok_or_else(|| self.cannot("find neighbours"))?;
+            neighbors.nearest(x, most, scratch, &mut |found| {
+                then(found.distance, found.age, found.row, T::truth(found.truth), found.weight);
+            });
+            Ok(())
+        }, transformer => Err(self.cannot("find neighbours")))
+    }
+
     pub fn transform<S: Source>(&self, source: &mut S, out: &mut RowBuffer, scratch: &mut Scratch) -> Result<()> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
         self.check_row(x, scratch)?;
