@@ -54,7 +54,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 19] = [
+    pub const ALL: [Role; 20] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
