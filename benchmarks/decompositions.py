@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.measure import Comparison, Outcome, Side
 from millstream import decomposition
 
-__all__ = ["WORKLOADS"]
+__all__ = ["WORKLOADS", "documents"]
 
 WIDTH = 50
 Judge = Callable[[Any], float]
@@ -23,7 +23,7 @@ def _blobs(rows: int) -> Any:
     return centres[random.integers(20, size=rows)] + random.normal(size=(rows, WIDTH))
 
 
-def _documents(rows: int, words: int = 5_000) -> Any:
+def documents(rows: int, words: int = 5_000) -> Any:
     """Documents of 50 different random words each, as a sparse matrix."""
     from scipy import sparse
 
@@ -183,7 +183,7 @@ def topics(size: float) -> Comparison:
     """Twenty topics, with the same inference."""
     from sklearn.decomposition import LatentDirichletAllocation
 
-    X = _documents(max(250, int(2_000 * size) // 250 * 250))
+    X = documents(max(250, int(2_000 * size) // 250 * 250))
     theirs = _theirs(
         "LatentDirichletAllocation, 250 documents a call",
         lambda: LatentDirichletAllocation(20, batch_size=250, total_samples=X.shape[0], random_state=1),

@@ -51,16 +51,24 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "feature_extraction.Agg": {"on": 0, "by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "feature_extraction.TargetAgg": {"by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
+    "feature_selection.PoissonInclusion": {"p": 0.5},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
+    "preprocessing.FeatureHasher": {"n_features": 2**10},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
 }
 
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 #: Learners measured on a fraction of the rows, since a step takes a millisecond.
 SLOW = {"decomposition.LDA": 20, "neural_network.IRMARegressor": 200}

@@ -66,6 +66,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "n_models": 4,
         "n_threads": 2,
     },
+    "feature_selection.PoissonInclusion": {"p": 1.0},
+    "feature_selection.SelectKBest": {"k": 2},
     "forest.ARFClassifier": {"n_models": 3, "n_threads": 2},
     "forest.ARFRegressor": {"n_models": 3, "n_threads": 2},
     "kernel.KernelRLS": {"budget": 60},
@@ -74,6 +76,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
+    "preprocessing.FeatureHasher": {"n_features": 8},
+    "preprocessing.GaussianRandomProjector": {"n_components": 3},
+    "preprocessing.SparseRandomProjector": {"n_components": 3, "density": 0.5},
     "sampling.ByKey": {"fraction": 0.5, "key": "user"},
     "sampling.DecayedReservoir": {"size": 9, "half_life": 12.0},
     "sampling.Reservoir": {"size": 9},
@@ -141,7 +146,13 @@ WRAPPED: dict[str, dict[str, Any]] = {
 
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
 _POSITIVE = {"name": "preprocessing.MinMaxScaler", "parameters": {"clip": True}}
-COUNTS = ("decomposition.LDA", "decomposition.NMF")
+COUNTS = (
+    "decomposition.LDA",
+    "decomposition.NMF",
+    "naive_bayes.CategoricalNB",
+    "naive_bayes.ComplementNB",
+    "naive_bayes.MultinomialNB",
+)
 
 
 def composed(role: str) -> dict[str, list[dict[str, Any]]]:

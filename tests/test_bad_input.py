@@ -517,7 +517,7 @@ LINKED = {
 def _required(name: str) -> dict[str, Any]:
     if name in COUNTS:
         # Their cases are pipelines.
-        return ARGUMENTS[name]
+        return ARGUMENTS.get(name, {})
     return next((case.description["parameters"] for case in CASES if case.name == name), ARGUMENTS.get(name, {}))
 
 

@@ -168,6 +168,12 @@ pub trait Part: Send + Sync {
         Err(Fault::value("cannot be merged exactly"))
     }
 
+    /// `merge_state` of a model with class labels: `codes` are our codes of the classes of `other`, `u32::MAX` for a
+    /// code without a label.
+    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, _codes: &[u32]) -> Result<()> {
+        self.merge_state(other, theirs, ours)
+    }
+
     /// The state in readable form: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null

@@ -463,6 +463,10 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
     }
 
     fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+        self.merge_classes(other, theirs, ours, &[])
+    }
+
+    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
         let state: State = unpack(NAME, other)?;
         require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
         let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
@@ -490,7 +494,7 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         }
         let last = self.last.as_part_mut();
         last.bind(&ours);
-        last.merge_state(&state.steps[state.steps.len() - 1], &theirs, &ours)
+        last.merge_classes(&state.steps[state.steps.len() - 1], &theirs, &ours, codes)
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -925,6 +929,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn keeps_names(&self) -> bool {
         self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
+    }
+
+    fn omits_zeros(&self) -> bool {
+        self.last.omits_zeros()
     }
 
     fn output(&self, input: &Schema) -> Schema {

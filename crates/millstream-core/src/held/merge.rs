@@ -1,13 +1,14 @@
 //! Merging two models of two parts of a stream into that of the whole, if the learner can do so exactly.
 
 use crate::fault::{Fault, Result};
+use crate::labels::Label;
 use crate::schema::Schema;
 
 use super::{Holdable, Model};
 
 impl Model {
-    /// Merge `other`, the same model after another part of the stream, or leave everything as it was. Features and
-    /// nominal values of `other` are found by name.
+    /// Merge `other`, the same model after another part of the stream, or leave everything as it was. Features,
+    /// nominal values and classes of `other` are found by name.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
         if self.description != other.description {
             return Err(Fault::value(format!(
@@ -16,9 +17,13 @@ impl Model {
             )));
         }
         let mut merged = self.clone();
+        let labels = &mut merged.labels;
+        let code = |label: &Option<Label>| label.as_ref().map_or(u32::MAX, |label| labels.intern(label));
         let done = join(&mut merged.schema, &other.schema).and_then(|()| {
             merged.part.bind(&merged.schema);
-            merged.part.part_mut().merge_state(&other.part.part().save()?, &other.schema, &merged.schema)
+            let codes: Vec<u32> = other.labels.entries().iter().map(code).collect();
+            let state = other.part.part().save()?;
+            merged.part.part_mut().merge_classes(&state, &other.schema, &merged.schema, &codes)
         });
         done.map_err(|fault| fault.by(&self.title))?;
         merged.part.bind(&merged.schema);

@@ -48,6 +48,7 @@ macro_rules! with_held_kinds {
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
+            Sketch of Box<dyn $crate::sketch::role::Sketch>,
             DriftDetector of Box<dyn $crate::detector::DriftDetector>,
             FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>
         );

@@ -1,4 +1,4 @@
-"""Naive Bayes: features are assumed independent given the class."""
+"""Naive Bayes for numbers and nominal values."""
 
 from __future__ import annotations
 
