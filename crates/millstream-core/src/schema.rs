@@ -402,6 +402,13 @@ impl Schema {
         self.journal.len() > self.marked
     }
 
+    /// Whether anything has changed since the last `mark` that components are bound to: all but the values of keys, of
+    /// which there may be many.
+    pub fn has_new_names(&self) -> bool {
+        let key = |change: &Change| matches!(change, Change::Value(slot) if self.is_key(*slot as usize));
+        self.journal.iter().skip(self.marked).any(|change| !key(change))
+    }
+
     /// Revert the changes since the last `mark`.
     pub fn rollback(&mut self) {
         while self.journal.len() > self.marked {

@@ -93,6 +93,11 @@ pub trait Transformer: Part {
         false
     }
 
+    /// The output, if it is the same for any input.
+    fn fixed_output(&self) -> Option<&Schema> {
+        None
+    }
+
     /// Names, kinds and nominal values of the output, by slot.
     fn output(&self, input: &Schema) -> Schema;
 

@@ -185,6 +185,9 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
                 return Ok(dict);
             }
         }
+        if let Some(schema) = model.fixed_output() {
+            return transformed(py, schema, buffers.row.row(), model.omits_zeros());
+        }
         let schema = model.output().or_raise(py)?;
         transformed(py, &schema, buffers.row.row(), model.omits_zeros())
     })

@@ -99,12 +99,15 @@ fn build(arguments: &Arguments<'_>, who: &'static str, on: Option<Name>) -> Resu
     let capacity = Capacity::new(arguments)?;
     let groups = KeyTable::new(capacity, by.len(), fresh.duplicate());
     let slots = vec![None; by.len()];
+    let mut output = Schema::default();
+    output.push(&Name::Text(name.into()), FeatureKind::Number);
+    output.mark();
     Ok(Built::Transformer(Box::new(Aggregate {
         who,
         on,
         by,
         time,
-        output: Name::Text(name.into()),
+        output,
         capacity,
         fresh,
         on_slot: None,
@@ -156,7 +159,8 @@ struct Aggregate {
     on: Option<Name>,
     by: Vec<Name>,
     time: Option<Name>,
-    output: Name,
+    /// One number.
+    output: Schema,
     capacity: Capacity,
     /// The statistic of an empty group.
     fresh: Box<dyn Statistic>,
@@ -272,7 +276,7 @@ impl Part for Aggregate {
         let groups: Vec<Json> =
             self.groups.each().map(|(parts, statistic)| json!([key(parts), statistic.get()])).collect();
         json!({
-            "output": self.output.text(), "groups": groups, "other": self.groups.other().map(|other| other.get()),
+            "output": self.output.name(0).text(), "groups": groups, "other": self.groups.other().map(|other| other.get()),
             "folded": self.groups.folded(), "evicted": self.groups.evicted(),
         })
     }
@@ -337,11 +341,12 @@ impl Transformer for Aggregate {
         self.groups.undo();
     }
 
+    fn fixed_output(&self) -> Option<&Schema> {
+        Some(&self.output)
+    }
+
     fn output(&self, _input: &Schema) -> Schema {
-        let mut schema = Schema::default();
-        schema.push(&self.output, FeatureKind::Number);
-        schema.mark();
-        schema
+        self.output.clone()
     }
 
     fn duplicate(&self) -> Box<dyn Transformer> {

@@ -187,7 +187,7 @@ impl Model {
         self.schema.mark();
         let learned = match source.admit(&mut self.schema) {
             Ok(()) => {
-                if self.schema.changed() {
+                if self.schema.has_new_names() {
                     self.part.bind(&self.schema);
                 }
                 match source.row(&self.schema) {
@@ -203,9 +203,12 @@ impl Model {
         if let Err(fault) = learned {
             self.labels.rollback(mark, code);
             if self.schema.changed() {
+                let bound = self.schema.has_new_names();
                 self.schema.rollback();
                 source.forget();
-                self.part.bind(&self.schema);
+                if bound {
+                    self.part.bind(&self.schema);
+                }
             }
             return Err(fault);
         }

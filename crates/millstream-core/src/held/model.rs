@@ -48,6 +48,11 @@ impl Model {
         Ok(transformer.output(&self.schema))
     }
 
+    /// See `Transformer::fixed_output`.
+    pub fn fixed_output(&self) -> Option<&Schema> {
+        self.part.estimator.transformer().and_then(|transformer| transformer.fixed_output())
+    }
+
     /// See `Transformer::keeps_names`.
     pub fn keeps_names(&self) -> bool {
         self.part.estimator.transformer().is_some_and(|transformer| transformer.keeps_names())
