@@ -89,11 +89,11 @@ class Link(Statistic):
     def __init__(self, left: Statistic | str, right: Statistic | str) -> None:
         super().__init__(left=left, right=right)
 
-    def update(self, x: Any, *more: Any, w: float = 1.0, t: Any = None) -> None:  # type: ignore[override]
+    def update(self, x: Any, *more: Any, w: float = 1.0, t: Any = None) -> None:
         """Add a number, or a pair if `left` is of two variables; with the time `t` if a part needs it."""
         one(self, x, more, w, t)
 
-    def update_many(self, x: Any, *more: Any, w: Any = None, t: Any = None) -> None:  # type: ignore[override]
+    def update_many(self, x: Any, *more: Any, w: Any = None, t: Any = None) -> None:
         """Add many, with the same result as `update` one by one; an error changes nothing."""
         many(self, x, more, w, t)
 

@@ -65,11 +65,11 @@ class Rolling(_Windowed):
     def __init__(self, statistic: Statistic | str, window_size: int = 1000, **keywords: Any) -> None:
         super().__init__(statistic=self._made(statistic, keywords), window_size=window_size)
 
-    def update(self, x: Any, *more: Any, w: float = 1.0) -> None:  # type: ignore[override]
+    def update(self, x: Any, *more: Any, w: float = 1.0) -> None:
         """Add a number, or a pair if the statistic is of two variables."""
         one(self, x, more, w, None)
 
-    def update_many(self, x: Any, *more: Any, w: Any = None) -> None:  # type: ignore[override]
+    def update_many(self, x: Any, *more: Any, w: Any = None) -> None:
         """Add many, with the same result as `update` one by one; an error changes nothing."""
         many(self, x, more, w, None)
 
