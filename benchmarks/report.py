@@ -168,6 +168,17 @@ def samplers_table(results: Sequence[Result]) -> str:
     return table(["sampler", "learn_many", "learn_one", "memory", "DataSketches", "plain Python"], rows)
 
 
+def sketches_table(results: Sequence[Result]) -> str:
+    """A row for each sketch."""
+    rows = []
+    for result in results:
+        many, one, *_ = result.comparison.sides
+        rates = [rate(result.rate(many.name)), rate(result.rate(one.name))]
+        theirs = rate(result.rate("DataSketches")) if "DataSketches" in result.rates else "–"
+        rows.append([f"`{result.comparison.title}`", *rates, size(result.outcomes[many.name].memory), theirs])
+    return table(["sketch", "update_many", "update", "memory", "DataSketches"], rows)
+
+
 def generators_table(results: Sequence[Result]) -> str:
     """A row for each generator."""
     rows = []
@@ -351,6 +362,7 @@ def parts_page(
     detectors: Sequence[Result],
     samplers: Sequence[Result] = (),
     waits: Sequence[Waits] = (),
+    sketches: Sequence[Result] = (),
 ) -> str:
     """PARTS.md: every component on its own."""
     parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
@@ -370,6 +382,13 @@ def parts_page(
             "dicts; DataSketches (VarOpt) and Algorithm R in plain Python receive one number per call. Lognormal "
             "weights for `WeightedReservoir`.",
             samplers_table(samplers),
+        ]
+    if sketches:
+        parts += [
+            "## Every sketch",
+            "Items per second: `update_many` of an array of a million, and `update` in a loop; DataSketches "
+            "receives one item per call. Lognormal numbers, or integers with Zipf's distribution as keys.",
+            sketches_table(sketches),
         ]
     if generators:
         parts += [

@@ -18,6 +18,7 @@ from benchmarks import (
     resources,
     row_detectors,
     samplers,
+    sketches,
     workloads,
 )
 from benchmarks.measure import Comparison, Result, measure
@@ -57,6 +58,7 @@ def main() -> None:
         "learners",
         "forecasters",
         "samplers",
+        "sketches",
         "generators",
         "detectors",
         "row-detectors",
@@ -123,10 +125,10 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
     parts = measured(learners, "learners") + measured(forecasters, "forecasters")
     parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
-    sampled = measured(samplers, "samplers")
+    sampled, sketched = measured(samplers, "samplers"), measured(sketches, "sketches")
     waits = list(readers.waits(size)) if only is None or "readers" in only else []
-    if parts or drawn or watched or sampled or waits:
-        page = report.parts_page(where, turns, parts, drawn, watched, sampled, waits)
+    if parts or drawn or watched or sampled or sketched or waits:
+        page = report.parts_page(where, turns, parts, drawn, watched, sampled, waits, sketched)
         print(page)
         if write:
             PARTS.write_text(page)

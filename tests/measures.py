@@ -1,4 +1,4 @@
-"""The metrics, statistics, drift detectors, forecasters and samplers under the laws, and what they are told."""
+"""Metrics, statistics, sketches, drift detectors, forecasters and samplers under the laws; what they are told."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sampling.Stratified": {"size": 9, "key": "colour"},
     "sampling.WeightedReservoir": {"size": 9},
     "sampling.WindowSample": {"size": 9, "window_size": 40},
+    "sketch.Bloom": {"capacity": 200},
+    "sketch.CountMin": {"epsilon": 0.05},
+    "sketch.CountSketch": {"epsilon": 0.3},
+    "sketch.Histogram": {"max_bins": 9},
+    "sketch.HyperLogLog": {"precision": 6},
+    "sketch.KLL": {"k": 8},
+    "sketch.SpaceSaving": {"capacity": 9},
+    "sketch.Theta": {"k": 16},
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
     "time_series.HoltWinters": {
         "smoothing_level": 0.4,
@@ -29,7 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "time_series.SeasonalNaive": {"period": 7},
 }
 
-ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector", "forecaster", "sampler")
+ROLES = ("metric", "statistic", "sketch", "drift_detector", "feature_drift_detector", "forecaster", "sampler")
 
 #: Windows that are full within the laws' short streams.
 WINDOWS = {"reference_size": 30, "window_size": 12, "check_interval": 4}
@@ -68,6 +76,9 @@ class Measured:
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
             return ({**row_of, "gap": None if random.random() < 0.3 else x * y},)
+        if self.role == "sketch":
+            keys: tuple[Any, ...] = (row % 23, f"user {row % 7}", round(x, 1), row % 2 == 0, "é")
+            return (keys[row % 5],) if self.takes_keys() else (x,)
         if self.role == "statistic":
             return (x, y) if self.takes_pairs() else (x,)
         if self.takes_numbers():
@@ -79,6 +90,9 @@ class Measured:
 
     def takes_pairs(self) -> bool:
         return self.name.partition(".")[2] in ("Covariance", "Cov", "Correlation", "PearsonCorr")
+
+    def takes_keys(self) -> bool:
+        return self.role == "sketch" and self.name.partition(".")[2] not in ("KLL", "DDSketch", "Histogram")
 
     def takes_numbers(self) -> bool:
         return _base(self).partition(".")[2] in ("MAE", "MSE", "RMSE", "MAPE", "SMAPE", "R2")
@@ -104,6 +118,13 @@ class Measured:
             return tuple(measure.forecast(9).tolist())
         if self.role == "sampler":
             return repr(measure.sample())
+        if self.role == "sketch":
+            if not self.takes_keys():
+                return (*measure.query([0.0, 0.3, 1.0]).tolist(), measure.rank(0.1), str(measure.error()))
+            asked = ("user 3", 5, 0.3, True, "never seen")
+            counted = self.name.endswith(("HyperLogLog", "Theta"))
+            found = (measure.query(),) if counted else tuple(measure.query(key) for key in asked)
+            return (*found, str(measure.error()), str(measure.missing_weight))
         value = measure.get()
         return value if isinstance(value, (int, float)) else repr(value)
 

@@ -41,6 +41,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "decomposition.NMF": {"n_components": 3, "batch_size": 10},
     "decomposition.PCA": {"refresh_interval": 10},
     "ensemble.AdaBoost": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
+    # A count is defined for any row.
+    "feature_extraction.Agg": {"on": "a", "by": None, "how": {"name": "stats.Count"}},
+    "feature_extraction.TargetAgg": {"by": None, "how": {"name": "stats.Count"}},
     "ensemble.SRPClassifier": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "subspace_size": 0.8},
     "ensemble.SRPRegressor": {"model": {"name": "linear_model.RLS"}, "n_models": 4, "subspace_size": 1.0},
     "ensemble.Stacking": {"models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.Perceptron"}]},
@@ -63,6 +66,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "n_models": 4,
         "n_threads": 2,
     },
+    "feature_selection.PoissonInclusion": {"p": 1.0},
+    "feature_selection.SelectKBest": {"k": 2},
     "forest.ARFClassifier": {"n_models": 3, "n_threads": 2},
     "forest.ARFRegressor": {"n_models": 3, "n_threads": 2},
     "kernel.KernelRLS": {"budget": 60},
@@ -77,6 +82,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "preprocessing.RobustScaler": {"refresh_interval": 7},
     "preprocessing.TargetMinMaxScaler": {"model": {"name": "linear_model.LinearRegression"}},
     "preprocessing.TargetStandardScaler": {"model": {"name": "linear_model.LinearRegression"}},
+    "preprocessing.FeatureHasher": {"n_features": 8},
+    "preprocessing.GaussianRandomProjector": {"n_components": 3},
+    "preprocessing.SparseRandomProjector": {"n_components": 3, "density": 0.5},
     "sampling.ByKey": {"fraction": 0.5, "key": "user"},
     "sampling.DecayedReservoir": {"size": 9, "half_life": 12.0},
     "sampling.Reservoir": {"size": 9},
@@ -108,10 +116,18 @@ ROLES = roles.STEPS
 
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
+_ENCODER = {"name": "preprocessing.TargetEncoder", "parameters": {"max_keys": 3, "when_full": "evict"}}
+
 #: Models made of parts, by the role of the whole.
 COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "classifier": {"StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}]},
-    "regressor": {"StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}]},
+    "classifier": {
+        "StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}],
+        "TargetEncoder | LogisticRegression": [_ENCODER, {"name": "linear_model.LogisticRegression"}],
+    },
+    "regressor": {
+        "StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}],
+        "TargetEncoder | LinearRegression": [_ENCODER, {"name": "linear_model.LinearRegression"}],
+    },
     "transformer": {"StandardScaler | StandardScaler": [_SCALER, _SCALER]},
     "anomaly_detector": {"StandardScaler | GaussianScorer": [_SCALER, {"name": "anomaly.GaussianScorer"}]},
 }

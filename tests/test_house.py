@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import forecasters, generators, learners, samplers
+from benchmarks import forecasters, generators, learners, samplers, sketches
 
 TOP = Path(__file__).parent.parent
 
@@ -83,7 +83,7 @@ def test_tables_and_lists_of_the_reference():
     assert docs._definitions(body).splitlines() == listed
 
 
-@pytest.mark.parametrize("role", ["drift_detector", "feature_drift_detector", "metric", "statistic"])
+@pytest.mark.parametrize("role", ["drift_detector", "feature_drift_detector", "metric", "sketch", "statistic"])
 def test_help_has_words_for_parameters(role):
     for name in millstream.find(role):
         kind = millstream.registry.class_of(name)
@@ -116,6 +116,15 @@ def test_every_sampler_has_a_benchmark_row(name):
     (comparison,) = samplers.comparisons(0.001, [name])
     assert millstream.build(samplers.describe(name)).role == "sampler"
     # Both ways of learning leave the same sample.
+    many, one = (side.prepare()() for side in comparison.sides[:2])
+    assert many.memory == pytest.approx(one.memory, rel=0.5)
+
+
+@pytest.mark.parametrize("name", sketches.names())
+def test_every_sketch_has_a_benchmark_row(name):
+    (comparison,) = sketches.comparisons(0.001, [name])
+    assert millstream.build(sketches.describe(name)).role == "sketch"
+    # Both ways of adding leave the same sketch.
     many, one = (side.prepare()() for side in comparison.sides[:2])
     assert many.memory == pytest.approx(one.memory, rel=0.5)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import anomaly, drift, forest, kernel, linear_model, metrics, preprocessing, stats
+from millstream import anomaly, drift, forest, kernel, linear_model, metrics, preprocessing, sketch, stats
 
 ROW = np.random.default_rng(7).normal(size=(2000, 6))
 LABELS = ROW[:, 0] > 0
@@ -110,6 +110,8 @@ def pairs(rows: int) -> tuple[Any, Any]:
 TOLD: dict[str, tuple[Callable[[], Any], str, Callable[[int], tuple[Any, ...]]]] = {
     "metric": (metrics.ROCAUC, "update_many", pairs),
     "statistic": (lambda: stats.Quantile(0.9), "update_many", lambda rows: (column(rows),)),
+    "sketch of numbers": (sketch.Histogram, "update_many", lambda rows: (column(rows),)),
+    "sketch of keys": (sketch.SpaceSaving, "update_many", lambda rows: (np.arange(rows) % 5000,)),
     "drift detector": (drift.KSWIN, "update_many", lambda rows: (column(rows),)),
     "feature drift detector": (drift.KSTest, "update_many", lambda rows: (table(rows),)),
 }

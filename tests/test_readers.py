@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import _core, baseline, drift, evaluate, forest, linear_model, metrics, stats
+from millstream import _core, baseline, drift, evaluate, forest, linear_model, metrics, sketch, stats
 from millstream.errors import InvalidState, InvalidType
 
 ROWS = 60_000
@@ -112,6 +112,7 @@ def test_a_process_forked_while_a_thread_learns_gets_an_error() -> None:
 MANY: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "metric": (metrics.MAE, lambda metric: metric.update_many(X[:, 0], X[:, 1])),
     "statistic": (lambda: stats.Quantile(0.5), lambda statistic: statistic.update_many(X[:, 0])),
+    "sketch": (sketch.KLL, lambda kll: kll.update_many(X[:, 0])),
     "drift detector": (drift.ADWIN, lambda detector: detector.update_many(X[:, 0])),
     "feature drift detector": (drift.KSTest, lambda detector: detector.update_many(X)),
 }

@@ -21,7 +21,7 @@ def test_names_are_unique() -> None:
 
 
 def test_everything_of_the_registry_is_timed() -> None:
-    roles = ("drift_detector", "feature_drift_detector", "metric", "statistic", "generator")
+    roles = ("drift_detector", "feature_drift_detector", "metric", "sketch", "statistic", "generator")
     wanted = [name for role in roles for name in millstream.find(role=role)] + learners.names()
     timed = {workload.name.partition("/")[2].partition(",")[0] for workload in WORKLOADS}
     assert set(wanted) <= timed

@@ -215,6 +215,22 @@ def _metric(name: str, *, together: bool) -> Callable[[int], Unit]:
     return prepare
 
 
+def _sketch(name: str) -> Callable[[int], Unit]:
+    def prepare(rows: int) -> Unit:
+        random = np.random.default_rng(1)
+        keys = _build(name)._takes_keys()
+        items = random.zipf(1.2, rows) % 1_000_000 if keys else random.lognormal(size=rows)
+
+        def unit() -> object:
+            sketch = _build(name)
+            sketch.update_many(items)
+            return sketch.total_weight
+
+        return unit
+
+    return prepare
+
+
 def _statistic(name: str) -> Callable[[int], Unit]:
     def prepare(rows: int) -> Unit:
         random = np.random.default_rng(1)
@@ -358,6 +374,8 @@ def workloads() -> Iterator[Workload]:
         yield Workload(f"metric/{name}", _metric(name, together=True))
     for name in ("metrics.Accuracy", "metrics.MAE", "metrics.ROCAUC"):
         yield Workload(f"metric/{name}, one by one", _metric(name, together=False))
+    for name in millstream.find(role="sketch"):
+        yield Workload(f"sketch/{name}", _sketch(name))
     for name in millstream.find(role="statistic"):
         yield Workload(f"statistic/{name}", _statistic(name))
     for name in millstream.find(role="generator"):

@@ -12,6 +12,7 @@ use crate::metric::Metric;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::sampler::Sampler;
+use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Clusters, Numbers};
 use crate::transformer::Transformer;
@@ -31,6 +32,8 @@ pub enum Role {
     Sampler,
     Metric,
     Statistic,
+    /// Summarises numbers or keys in little memory.
+    Sketch,
     DriftDetector,
     FeatureDriftDetector,
     Optimizer,
@@ -45,7 +48,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 17] = [
+    pub const ALL: [Role; 18] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -55,6 +58,7 @@ impl Role {
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
+        Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
         Role::Optimizer,
@@ -85,6 +89,7 @@ impl Role {
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
+            Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
@@ -108,6 +113,7 @@ pub enum Built {
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
+    Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
@@ -132,6 +138,7 @@ impl Built {
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
+            | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)
             | Built::Optimizer(_)

@@ -127,12 +127,12 @@ impl Draft {
             Given::Missing => return Ok(()),
             Given::Number(number) => self.put(slot, number),
             Given::Text(text) => {
-                let code = schema.code(slot, text);
+                let value = schema.nominal(slot, text);
                 // Until the slot is known to be nominal, a code in it would be read as a number.
                 if schema.kinds()[slot as usize] == FeatureKind::Nominal {
-                    self.row.write(slot as usize, code.map_or(UNSEEN, f64::from));
+                    self.row.write(slot as usize, value);
                 }
-                if code.is_none() {
+                if value == UNSEEN {
                     self.news.push(New::Value { slot, text: text.into() });
                 }
             }
@@ -158,6 +158,11 @@ impl Draft {
         !self.news.is_empty()
     }
 
+    /// Whether there is anything that is not in the schema, except for keys, whose texts are never written.
+    pub fn is_news_to_write(&self, schema: &Schema) -> bool {
+        self.news.iter().any(|new| !matches!(new, New::Value { slot, .. } if schema.is_key(*slot as usize)))
+    }
+
     /// Add new features, kinds and values to the schema. The caller has marked it and rolls it back on a fault.
     pub fn admit(&mut self, schema: &mut Schema) -> Result<()> {
         if self.news.is_empty() {
@@ -167,8 +172,8 @@ impl Draft {
             match new {
                 New::Kind { slot, kind } => schema.set_kind(slot, kind),
                 New::Value { slot, text } => {
-                    let code = schema.intern_value(slot, &text);
-                    self.row.write(slot as usize, f64::from(code));
+                    let value = schema.admit_nominal(slot, &text);
+                    self.row.write(slot as usize, value);
                 }
                 New::Feature { name, value } => {
                     let slot = schema.intern(&name);
@@ -184,7 +189,7 @@ impl Draft {
                         Owned::Text(text) => {
                             schema.check_kind(slot, FeatureKind::Nominal, &Given::Text(&text))?;
                             schema.set_kind(slot, FeatureKind::Nominal);
-                            (FeatureKind::Nominal, f64::from(schema.intern_value(slot, &text)))
+                            (FeatureKind::Nominal, schema.admit_nominal(slot, &text))
                         }
                     };
                     schema.set_kind(slot, kind);

@@ -3,7 +3,7 @@
 //! Samplers, sketches and keyed transformers identify users, sessions and words by one hash of a typed value. It is
 //! documented and never changes, so that another program, or this one in another year, computes the same.
 
-use crate::numeric::xxh64::xxh64;
+use crate::numeric::xxh64::{xxh64, xxh64_of_word};
 
 /// A value as a key: values that are equal in Python (1, 1.0 and True) are one key, "1" is another. A column of
 /// integers becomes one of floats as soon as a value is missing, and its users must stay the same.
@@ -32,22 +32,26 @@ impl<'a> Key<'a> {
 
     /// XXH64 of the type as a letter and of the value: `n`; `i` and 8 bytes; `f` and 8 bytes; `s` and UTF-8. Integers and
     /// floats are little-endian. It never changes: samples of different years and machines must have the same keys.
+    #[inline]
     pub fn hash(self, seed: u64) -> u64 {
-        let mut short = [0; 64];
-        let (letter, bytes): (u8, &[u8]) = match &self {
-            Key::Missing => (b'n', &[]),
-            Key::Int(int) => (b'i', &int.to_le_bytes()),
-            Key::Float(float) => (b'f', &float.to_le_bytes()),
-            Key::Text(text) => (b's', text.as_bytes()),
-        };
-        match short.get_mut(..=bytes.len()) {
-            Some(buffer) => {
-                buffer[0] = letter;
-                buffer[1..].copy_from_slice(bytes);
-                xxh64(buffer, seed)
-            }
-            None => xxh64(&[&[letter], bytes].concat(), seed),
+        match self {
+            Key::Missing => xxh64(b"n", seed),
+            Key::Int(int) => xxh64_of_word(b'i', int as u64, seed),
+            Key::Float(float) => xxh64_of_word(b'f', float.to_bits(), seed),
+            Key::Text(text) => hash_text(text, seed),
         }
+    }
+}
+
+fn hash_text(text: &str, seed: u64) -> u64 {
+    let mut short = [0; 64];
+    match short.get_mut(..=text.len()) {
+        Some(buffer) => {
+            buffer[0] = b's';
+            buffer[1..].copy_from_slice(text.as_bytes());
+            xxh64(buffer, seed)
+        }
+        None => xxh64(&[b"s", text.as_bytes()].concat(), seed),
     }
 }
 
@@ -59,6 +63,7 @@ mod tests {
     fn the_hash_is_that_of_the_documented_bytes() {
         assert_eq!(Key::Text("ann").hash(3), xxh64(b"sann", 3));
         assert_eq!(Key::Int(258).hash(3), xxh64(b"i\x02\x01\0\0\0\0\0\0", 3));
+        assert_eq!(Key::Float(0.5).hash(3), xxh64(b"f\0\0\0\0\0\0\xe0\x3f", 3));
         let long = "x".repeat(1000);
         assert_eq!(Key::Text(&long).hash(3), xxh64(format!("s{long}").as_bytes(), 3));
     }

@@ -12,6 +12,7 @@
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
+//! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
 //! | streams with a known truth | `synth`; randomness from a seed: `numeric::random`, `numeric::elementary` |
 
 pub mod anomaly;
@@ -28,12 +29,16 @@ pub mod drift;
 pub mod ensemble;
 pub mod evaluate;
 pub mod fault;
+pub mod feature_extraction;
+pub mod feature_selection;
 pub mod forecaster;
 pub mod forest;
 pub mod generator;
 pub mod held;
 pub mod kernel;
 pub mod key;
+pub mod key_table;
+pub mod key_use;
 pub mod labels;
 pub mod learner;
 pub mod linear_algebra;

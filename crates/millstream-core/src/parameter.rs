@@ -93,6 +93,8 @@ pub enum Kind {
     Parts(&'static [Role]),
     /// A quantity: one of these words, an integer, or a fraction in (0, 1].
     Portion(&'static [&'static str]),
+    /// One of these words, or a number within bounds.
+    WordOrFloat(&'static [&'static str], Bounds),
     /// Ranges of features: a pair of low and high for all, or a list of feature name, low, high for some.
     Limits,
     /// Any of the others, or null.
@@ -178,6 +180,7 @@ impl Kind {
             Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
             Kind::Parts(roles) => format!("a list of components ({})", role_words(roles)),
             Kind::Portion(words) => format!("{}, an integer >= 1, or a fraction in (0, 1]", words.join(", ")),
+            Kind::WordOrFloat(words, bounds) => format!("{}, or a number {}", words.join(", "), bounds.words()),
             Kind::Limits => "a pair low < high, or a list of feature name, low, high".into(),
             Kind::Optional(kind) => format!("{}, or null", kind.words()),
         }
@@ -251,6 +254,11 @@ impl Kind {
                     Ok(fraction.into())
                 }
                 (.., Some(number)) if number >= 1 => Ok(number.into()),
+                _ => Err(refuse()),
+            },
+            Kind::WordOrFloat(words, bounds) => match (given.as_str(), given.as_f64()) {
+                (Some(text), _) if words.contains(&text) => Ok(text.into()),
+                (_, Some(number)) if bounds.contains(number) => Ok(number.into()),
                 _ => Err(refuse()),
             },
             Kind::Limits => limits(given).ok_or_else(refuse),

@@ -8,6 +8,7 @@
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::key_use::KeyUses;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
@@ -33,6 +34,8 @@ pub struct Abilities {
     pub wants_orthonormal: bool,
     /// It can revert the last example that it learned: `Learner::undo`.
     pub undoes: bool,
+    /// Of a transformer: it learns the target of a row too, also where no learner follows.
+    pub uses_target: bool,
     /// The largest number of classes that it supports.
     pub max_classes: usize,
     /// The number of threads that a batch is spread over.
@@ -51,6 +54,7 @@ impl Default for Abilities {
             mini_batches: false,
             wants_orthonormal: false,
             undoes: false,
+            uses_target: false,
             max_classes: usize::MAX,
             threads: 1,
         }
@@ -70,6 +74,7 @@ impl Abilities {
             mini_batches: self.mini_batches && other.mini_batches,
             wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
             undoes: self.undoes && other.undoes,
+            uses_target: self.uses_target || other.uses_target,
             max_classes: self.max_classes.min(other.max_classes),
             threads: self.threads.max(other.threads),
         }
@@ -105,6 +110,17 @@ pub trait Part: Send + Sync {
     /// after `load`; derives the same from the same schema, in any number of calls.
     fn bind(&mut self, schema: &Schema) {
         self.each_part_mut(&mut |part| part.bind(schema));
+    }
+
+    /// How it uses nominal features. Read once, when a model is built. By default, as its components do; a component
+    /// without others reads them all.
+    fn key_uses(&self) -> KeyUses {
+        let mut uses: Option<KeyUses> = None;
+        self.each_part(&mut |part| {
+            let own = part.key_uses();
+            uses = Some(uses.as_ref().map_or_else(|| own.clone(), |all| all.beside(&own)));
+        });
+        uses.unwrap_or_default()
     }
 
     /// Refuse a row that cannot be predicted or transformed.

@@ -4,14 +4,15 @@
 //! layouts pay for them. Buffers for rows in the middle of a pipeline come from a `Scratch`, which the caller
 //! owns: nothing is allocated per example once the buffers have grown, and `predict` stays `&self`.
 
-use crate::schema::{FeatureKind, UNSEEN};
+use crate::schema::FeatureKind;
 use crate::task::ClassPrediction;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Row<'a> {
     /// Every slot is a number and none is missing.
     Plain(&'a [f64]),
-    /// Slots may be missing (NaN) or nominal (the value is the code, `UNSEEN` if it was never learned).
+    /// Slots may be missing (NaN) or nominal (the value is the code; a negative one was never
+    /// learned, or is a key that is not interned).
     Mixed(&'a [f64], &'a [FeatureKind]),
     /// Numbers only. Slots that are not listed are 0; indices ascend.
     Sparse(Sparse<'a>),
@@ -86,6 +87,29 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The number in `slot` as it identifies a value of the feature: a code, the hash of a key, or the number itself; NaN
+    /// if it is missing.
+    #[inline]
+    pub fn key(&self, slot: usize) -> f64 {
+        match self {
+            Row::Plain(values) | Row::Mixed(values, _) => values.get(slot).copied().unwrap_or(f64::NAN),
+            Row::Sparse(_) => match self.get(slot) {
+                Some(Value::Number(number)) => number,
+                _ => f64::NAN,
+            },
+        }
+    }
+
+    /// The kind of the value in `slot`, if the row has that slot.
+    #[inline]
+    pub fn kind(&self, slot: usize) -> FeatureKind {
+        match self {
+            Row::Mixed(_, kinds) => kinds.get(slot).copied().unwrap_or(FeatureKind::Unknown),
+            _ if slot < self.width() => FeatureKind::Number,
+            _ => FeatureKind::Unknown,
+        }
+    }
+
     /// The same row with explicit zeros, for learners that read every slot.
     pub fn dense<'b>(self, buffer: &'b mut Vec<f64>) -> Row<'b>
     where
@@ -102,7 +126,7 @@ impl<'a> Row<'a> {
 }
 
 fn nominal(code: f64) -> Value {
-    Value::Nominal((code != UNSEEN).then_some(code as u32))
+    Value::Nominal((code >= 0.0).then_some(code as u32))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,6 +186,14 @@ impl RowBuffer {
         self.kinds.clear();
         self.kinds.extend_from_slice(kinds);
         &mut self.values
+    }
+
+    /// Give the slots of a plain row these kinds: the row becomes a mixed one.
+    pub fn with_kinds(&mut self, kinds: impl Iterator<Item = FeatureKind>) {
+        self.layout = Layout::Mixed;
+        self.kinds.clear();
+        self.kinds.extend(kinds);
+        self.kinds.resize(self.values.len(), FeatureKind::Unknown);
     }
 
     /// Write one slot of a plain or mixed row.

@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
+use crate::key::Key;
+use crate::key_use::KeyUses;
 
 /// A feature name: a string (dict keys, columns) or a number (columns of a matrix).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,8 +61,17 @@ pub enum FeatureKind {
     Nominal,
 }
 
-/// The code in a row of a nominal value that was never learned.
+/// The code in a row of a nominal value that was never learned. Any negative number stands for such a value: one below −1
+/// is the hash of a key (`Schema::nominal`).
 pub const UNSEEN: f64 = -1.0;
+
+/// How a row holds a key that is not interned: 52 bits of its hash, as a number below −1.
+fn hashed(text: &str) -> f64 {
+    -2.0 - (Key::Text(text).hash(0) >> 12) as f64
+}
+
+/// No limit on the number of interned values.
+const UNLIMITED: u32 = u32::MAX;
 
 /// The values of one nominal feature, by code.
 #[derive(Clone, Debug, Default)]
@@ -115,6 +126,9 @@ pub struct Schema {
     values: Vec<Values>,
     nominal: usize,
     unknown: usize,
+    /// How the model uses nominal features, if it limits the number of their values, and the limits by slot.
+    key_uses: Option<KeyUses>,
+    limits: Vec<u32>,
     journal: Vec<Change>,
     /// Length of the journal at the last `mark`.
     marked: usize,
@@ -232,6 +246,9 @@ impl Schema {
         }
         self.kinds.push(FeatureKind::Unknown);
         self.unknown += 1;
+        if let Some(uses) = &self.key_uses {
+            self.limits.push(uses.limit(name).unwrap_or(UNLIMITED));
+        }
         self.journal.push(Change::Feature);
         slot
     }
@@ -272,6 +289,9 @@ impl Schema {
             self.journal.push(Change::Widened(self.numbered));
             self.kinds.resize(width, FeatureKind::Number);
             self.numbered = width as u32;
+            if self.key_uses.is_some() {
+                self.limits.resize(width, UNLIMITED);
+            }
         }
     }
 
@@ -297,6 +317,45 @@ impl Schema {
 
     pub fn code(&self, slot: u32, text: &str) -> Option<u32> {
         self.values(slot as usize).code(text)
+    }
+
+    /// Limit the number of interned values of features that a model uses as keys.
+    pub fn limit_values(&mut self, uses: KeyUses) {
+        self.key_uses = Some(uses).filter(|uses| !uses.is_unlimited());
+        let limits: Vec<u32> = match &self.key_uses {
+            Some(uses) => self.names().map(|name| uses.limit(&name).unwrap_or(UNLIMITED)).collect(),
+            None => Vec::new(),
+        };
+        self.limits = limits;
+    }
+
+    /// Whether the values of a feature serve as keys only, so that their texts are not needed.
+    pub fn is_key(&self, slot: usize) -> bool {
+        self.limits.get(slot).is_some_and(|&limit| limit != UNLIMITED)
+    }
+
+    /// How a row holds a nominal value: its code, or the hash of a key that is not interned, because the limit is
+    /// reached; `UNSEEN` if it is to be interned.
+    #[inline]
+    pub fn nominal(&self, slot: u32, text: &str) -> f64 {
+        let values = self.values(slot as usize);
+        match values.code(text) {
+            Some(code) => f64::from(code),
+            None => match self.limits.get(slot as usize) {
+                Some(&limit) if values.len() >= limit as usize => hashed(text),
+                _ => UNSEEN,
+            },
+        }
+    }
+
+    /// The same, after interning it if it is to be.
+    pub fn admit_nominal(&mut self, slot: u32, text: &str) -> f64 {
+        let value = self.nominal(slot, text);
+        if value == UNSEEN {
+            f64::from(self.intern_value(slot, text))
+        } else {
+            value
+        }
     }
 
     pub fn intern_value(&mut self, slot: u32, text: &str) -> u32 {
@@ -355,11 +414,13 @@ impl Schema {
                         None => self.numbered -= 1,
                     }
                     self.kinds.pop();
+                    self.limits.truncate(self.kinds.len());
                     self.unknown -= 1;
                 }
                 Change::Widened(numbered) => {
                     self.numbered = numbered;
                     self.kinds.truncate(numbered as usize);
+                    self.limits.truncate(numbered as usize);
                 }
                 Change::Kind(slot) => {
                     let kind = &mut self.kinds[slot as usize];
@@ -459,6 +520,28 @@ impl<'de> Deserialize<'de> for Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_beyond_the_limit_are_hashed() {
+        let mut schema = Schema::default();
+        schema.limit_values(KeyUses::encoded(Some(&["user".into()]), 2));
+        let (user, colour) = (schema.intern(&"user".into()), schema.intern(&"colour".into()));
+        schema.set_kind(user, FeatureKind::Nominal);
+        schema.set_kind(colour, FeatureKind::Nominal);
+        schema.mark();
+        assert_eq!((schema.admit_nominal(user, "ann"), schema.nominal(user, "bob")), (0.0, UNSEEN));
+        assert_eq!(schema.admit_nominal(user, "bob"), 1.0);
+        let hash = schema.admit_nominal(user, "cid");
+        assert!(hash <= -2.0 && hash.fract() == 0.0 && hash != schema.nominal(user, "dan"));
+        assert_eq!(hash, -2.0 - (crate::numeric::xxh64::xxh64(b"scid", 0) >> 12) as f64);
+        for n in 0..5 {
+            schema.admit_nominal(colour, &n.to_string());
+        }
+        assert_eq!((schema.values(0).len(), schema.values(1).len()), (2, 5));
+        // A place that is taken back is free again.
+        schema.rollback();
+        assert_eq!((schema.admit_nominal(user, "cid"), schema.is_key(0), schema.is_key(1)), (0.0, true, false));
+    }
 
     #[test]
     fn rollback_leaves_the_schema_as_it_was() {

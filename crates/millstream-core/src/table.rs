@@ -95,8 +95,8 @@ pub struct Reader<'t> {
     direct: bool,
     /// What the schema was like when the slots were looked up: how many features, and all numbers or not.
     known: Option<(usize, bool)>,
-    /// The code of each category of each column.
-    codes: Vec<Vec<u32>>,
+    /// How rows hold each category of each column; NaN before it is looked up or admitted.
+    codes: Vec<Vec<f64>>,
     buffer: RowBuffer,
 }
 
@@ -120,7 +120,7 @@ impl<'t> Reader<'t> {
                 .iter()
                 .map(|column| match column {
                     Column::Number(_) => Vec::new(),
-                    Column::Nominal(_, categories) => vec![NONE; categories.len()],
+                    Column::Nominal(_, categories) => vec![f64::NAN; categories.len()],
                 })
                 .collect(),
             buffer: RowBuffer::default(),
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
                         FeatureKind::Unknown => true,
                         FeatureKind::Number => false,
                         FeatureKind::Nominal => {
-                            self.codes[place].get(value as usize).is_none_or(|&code| code == NONE)
+                            self.codes[place].get(value as usize).is_none_or(|code| code.is_nan())
                         }
                     })
         })
@@ -212,12 +212,12 @@ impl<'t> Reader<'t> {
                 }
                 Column::Nominal(_, categories) => {
                     let text = category(categories, value)?;
-                    if self.codes[place][value as usize] != NONE {
+                    if !self.codes[place][value as usize].is_nan() {
                         continue;
                     }
                     schema.check_kind(slot, FeatureKind::Nominal, &format_args!("'{text}'"))?;
                     schema.set_kind(slot, FeatureKind::Nominal);
-                    self.codes[place][value as usize] = schema.intern_value(slot, text);
+                    self.codes[place][value as usize] = schema.admit_nominal(slot, text);
                 }
             }
         }
@@ -243,7 +243,8 @@ impl<'t> Reader<'t> {
     }
 
     fn row_by_slot<'r>(&'r mut self, schema: &'r Schema, raw: &[f64]) -> Result<Row<'r>> {
-        self.buffer.mixed(schema.len());
+        // The kinds are those of the schema.
+        self.buffer.plain(schema.len()).fill(f64::NAN);
         let mut present = 0;
         for (place, &value) in raw.iter().enumerate() {
             if value.is_nan() {
@@ -268,16 +269,20 @@ impl<'t> Reader<'t> {
                             continue;
                         }
                         let code = &mut self.codes[place][value as usize];
-                        if *code == NONE {
-                            *code = schema.code(slot, text).unwrap_or(NONE);
+                        if code.is_nan() {
+                            *code = schema.nominal(slot, text);
                         }
-                        self.buffer.write(slot as usize, if *code == NONE { UNSEEN } else { f64::from(*code) });
+                        let value = *code;
+                        if value == UNSEEN {
+                            *code = f64::NAN;
+                        }
+                        self.buffer.write(slot as usize, value);
                         present += 1;
                     }
                 }
             }
         }
-        let Row::Mixed(values, _) = self.buffer.row() else { return Ok(self.buffer.row()) };
+        let Row::Plain(values) = self.buffer.row() else { return Ok(self.buffer.row()) };
         Ok(if present == schema.len() && schema.all_numbers() {
             Row::Plain(values)
         } else {
@@ -290,7 +295,7 @@ impl<'t> Reader<'t> {
         self.known = None;
         self.direct = false;
         for codes in &mut self.codes {
-            codes.fill(NONE);
+            codes.fill(f64::NAN);
         }
     }
 }

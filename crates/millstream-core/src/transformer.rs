@@ -82,6 +82,17 @@ pub trait Transformer: Part {
         None
     }
 
+    /// Whether the output has the slots, names and nominal values of the input, so that `output` need not be called for
+    /// them; kinds may differ.
+    fn keeps_names(&self) -> bool {
+        false
+    }
+
+    /// Whether a dict of a sparse output lists its entries only, and not all zeros: for columns without names.
+    fn omits_zeros(&self) -> bool {
+        false
+    }
+
     /// Names, kinds and nominal values of the output, by slot.
     fn output(&self, input: &Schema) -> Schema;
 

@@ -49,6 +49,12 @@ impl Keys {
         Ok(())
     }
 
+    /// The object of a feature's name, if there is one.
+    #[inline]
+    pub fn name(&self, slot: usize) -> Option<&Py<PyAny>> {
+        self.by_slot.get(slot)
+    }
+
     /// Whether key objects should be taken from a dict that was read by text.
     #[inline]
     pub fn may_adopt(&self) -> bool {

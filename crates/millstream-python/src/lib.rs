@@ -24,10 +24,12 @@ mod samples;
 mod saved;
 mod series;
 mod signals;
+mod sketches;
 mod targets;
 mod text;
 mod thread_buffers;
 mod values;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
@@ -62,9 +64,13 @@ mod _core {
     #[pymodule_export]
     use crate::series::Forecaster;
     #[pymodule_export]
+    use crate::sketches::Sketch;
+    #[pymodule_export]
     use crate::text::{count_lines, hash_feature, hash_words, TextReader};
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
+    #[pymodule_export]
+    use crate::vocabulary::{DictHasher, Vocabulary};
 
     /// The registry in JSON: names, roles, descriptions, parameters.
     #[pyfunction]

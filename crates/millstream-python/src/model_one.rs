@@ -145,14 +145,23 @@ pub fn predict_interval(part: &Part, x: &Bound<'_, PyAny>, coverage: f64) -> PyR
 /// Transform one example.
 pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = x.py();
-    with_read(part, x, |_, model, buffers| {
+    with_read(part, x, |guarded, model, buffers| {
         // Features that were never learned are transformed too: a copy of the model learns their names.
-        let copy =
-            buffers.draft.is_news().then(|| model.acquainted(&mut buffers.draft)).transpose().or_raise(py)?;
+        let copy = buffers
+            .draft
+            .is_news_to_write(model.schema())
+            .then(|| model.acquainted(&mut buffers.draft))
+            .transpose()
+            .or_raise(py)?;
         let model = copy.as_ref().unwrap_or(model);
         model.transform(&mut buffers.draft, &mut buffers.row, &mut buffers.scratch).or_raise(py)?;
+        if copy.is_none() && model.keeps_names() {
+            if let Some(dict) = transformed_in_place(py, guarded, model.schema(), buffers.row.row())? {
+                return Ok(dict);
+            }
+        }
         let schema = model.output().or_raise(py)?;
-        transformed(py, &schema, buffers.row.row())
+        transformed(py, &schema, buffers.row.row(), model.omits_zeros())
     })
 }
 
@@ -200,8 +209,35 @@ pub fn probabilities<'py>(
     Ok(dict)
 }
 
-/// A transformed row as a dict, without missing values and with the zeros of a sparse row.
-fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
+/// A transformed row with the names of the input as a dict, without missing values; none if the names have no objects.
+fn transformed_in_place<'py>(
+    py: Python<'py>,
+    guarded: &Guarded,
+    schema: &Schema,
+    row: Row<'_>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if matches!(row, Row::Sparse(_)) || row.width() > schema.len() {
+        return Ok(None);
+    }
+    let dict = PyDict::new(py);
+    for slot in 0..row.width() {
+        let Some(value) = row.get(slot) else { continue };
+        let Some(name) = guarded.keys().name(slot) else { return Ok(None) };
+        match value {
+            Value::Number(number) => dict.set_item(name, number)?,
+            Value::Nominal(code) => dict.set_item(name, code.and_then(|code| schema.values(slot).text(code)))?,
+        }
+    }
+    Ok(Some(dict))
+}
+
+/// A transformed row as a dict, without missing values, and with the zeros of a sparse row unless they are omitted.
+fn transformed<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    row: Row<'_>,
+    omits_zeros: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;
     let mut put = |slot: usize, value: Value| {
@@ -219,7 +255,7 @@ fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<
         failed = failed.take().or(set.err());
     };
     match row {
-        Row::Sparse(sparse) => (0..sparse.width).for_each(|slot| {
+        Row::Sparse(sparse) if !omits_zeros => (0..sparse.width).for_each(|slot| {
             if let Some(value) = row.get(slot) {
                 put(slot, value);
             }

@@ -116,6 +116,11 @@ impl Guarded {
         })
     }
 
+    /// The objects of the features' names.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
     /// Label objects by code, None for a code without a label yet.
     pub fn labels(&self) -> &[Option<Py<PyAny>>] {
         &self.labels

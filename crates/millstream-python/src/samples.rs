@@ -445,7 +445,7 @@ fn no_filter(py: Python<'_>) -> PyErr {
     raise(py, &Fault::wrong_type("it does not choose by key alone"))
 }
 
-fn plain_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn plain_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match is_plain_value(value) {
         true => Ok(value.clone()),
         false => value.py().import("millstream.sampling.rows")?.call_method1("plain_value", (value,)),
@@ -461,7 +461,7 @@ fn read_time(t: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {
 }
 
 /// A plain value as a key.
-fn read_key<'a>(value: &'a Bound<'_, PyAny>) -> millstream_core::Result<Key<'a>> {
+pub fn read_key<'a>(value: &'a Bound<'_, PyAny>) -> millstream_core::Result<Key<'a>> {
     if let Ok(text) = value.cast_exact::<PyString>() {
         return read_text(text).map(Key::Text);
     }
@@ -491,7 +491,7 @@ fn read_value(value: &Bound<'_, PyAny>) -> Value {
     }
 }
 
-fn show_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub fn show_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Missing => py.None().into_bound(py),
         Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),

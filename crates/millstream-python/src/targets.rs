@@ -6,7 +6,7 @@ use millstream_core::task::{Target, Targets};
 use millstream_core::Fault;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use rustc_hash::FxHashMap;
 
 use crate::borrowed_rows::{read_integers, read_numbers};
@@ -26,6 +26,8 @@ impl OneTarget {
         match role {
             Role::Regressor => number_of(y).map(OneTarget::Number).or_raise(py),
             Role::Classifier => label_of(y).map(OneTarget::Label).or_raise(py),
+            // Most transformers ignore it.
+            Role::Transformer => Ok(either(y)),
             _ => Ok(OneTarget::None),
         }
     }
@@ -36,6 +38,15 @@ impl OneTarget {
             OneTarget::Label(label) => Target::Class(label),
             OneTarget::Number(number) => Target::Number(*number),
         }
+    }
+}
+
+/// The target of a transformer, behind which either a classifier or a regressor may stand: a number, or a label.
+fn either(y: &Bound<'_, PyAny>) -> OneTarget {
+    let is_label = y.is_instance_of::<PyBool>() || y.is_instance_of::<PyString>();
+    match number_of(y) {
+        Ok(number) if !is_label => OneTarget::Number(number),
+        _ => label_of(y).map_or(OneTarget::None, OneTarget::Label),
     }
 }
 
@@ -165,7 +176,35 @@ impl ManyTargets {
                 }
                 Ok(ManyTargets::Labels(labels))
             }
+            Role::Transformer => Self::read_either(y),
             _ => Ok(ManyTargets::None),
+        }
+    }
+
+    /// See `either`. A list of numbers and labels is one of labels.
+    fn read_either(y: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(flags) = y.cast::<PyArray1<bool>>() {
+            let flags = flags.readonly();
+            return Ok(ManyTargets::Labels(ManyLabels::from_flags(flags.as_array().iter().copied())));
+        }
+        if let Ok(numbers) = read_numbers(y) {
+            return Ok(ManyTargets::Numbers(numbers, FxHashMap::default()));
+        }
+        let (mut numbers, mut labels) = (Vec::new(), ManyLabels::default());
+        for item in y.try_iter()? {
+            let item = item?;
+            match either(&item) {
+                OneTarget::Number(number) => numbers.push(number),
+                OneTarget::Label(_) | OneTarget::None => {}
+            }
+            match item.is_none() {
+                true => labels.push_missing(),
+                false => labels.push_result(label_of(&item)),
+            }
+        }
+        match numbers.len() == labels.places.len() {
+            true => Ok(ManyTargets::Numbers(numbers, FxHashMap::default())),
+            false => Ok(ManyTargets::Labels(labels)),
         }
     }
 

@@ -60,8 +60,8 @@ COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
     "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
-    "statistic, drift_detector, feature_drift_detector, optimizer, loss, schedule, kernel; source lists data\n"
-    "sets, generators and readers.\n"
+    "statistic, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule, kernel; source lists\n"
+    "data sets, generators and readers.\n"
     "The name of a module, such as tree, lists its components.",
     (
         Option(("which",), "role or module", value="ROLE", optional=True, complete="role"),

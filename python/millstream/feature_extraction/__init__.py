@@ -1,5 +1,8 @@
 """Features from text, and from other features."""
 
+from millstream.feature_extraction.aggregates import Agg, TargetAgg
 from millstream.feature_extraction.hashing import HashingVectorizer
+from millstream.feature_extraction.polynomial import PolynomialExtender
+from millstream.feature_extraction.words import TFIDF, BagOfWords
 
-__all__ = ["HashingVectorizer"]
+__all__ = ["TFIDF", "Agg", "BagOfWords", "HashingVectorizer", "PolynomialExtender", "TargetAgg"]

@@ -1,7 +1,9 @@
 """Transformers that prepare features for learners, and wrappers that prepare the targets of regressors."""
 
-from millstream.preprocessing.encoders import OneHotEncoder
+from millstream.preprocessing.encoders import CountEncoder, OneHotEncoder, OrdinalEncoder, TargetEncoder
+from millstream.preprocessing.hashing import FeatureHasher
 from millstream.preprocessing.imputers import Imputer, PreviousImputer
+from millstream.preprocessing.projections import GaussianRandomProjector, SparseRandomProjector
 from millstream.preprocessing.rows import Binarizer, Normalizer
 from millstream.preprocessing.scalers import (
     AdaptiveStandardScaler,
@@ -16,16 +18,22 @@ from millstream.preprocessing.targets import PredClipper, TargetMinMaxScaler, Ta
 __all__ = [
     "AdaptiveStandardScaler",
     "Binarizer",
+    "CountEncoder",
+    "FeatureHasher",
+    "GaussianRandomProjector",
     "Imputer",
     "MaxAbsScaler",
     "MinMaxScaler",
     "Normalizer",
     "OneHotEncoder",
+    "OrdinalEncoder",
     "PredClipper",
     "PreviousImputer",
     "QuantileTransformer",
     "RobustScaler",
+    "SparseRandomProjector",
     "StandardScaler",
+    "TargetEncoder",
     "TargetMinMaxScaler",
     "TargetStandardScaler",
 ]

@@ -14,6 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
+use crate::key_use::KeyUses;
 use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
@@ -310,6 +311,7 @@ fn abilities(chain: &Chain, last: Abilities) -> Abilities {
             checks_rows: all.checks_rows || step.checks_rows,
             missing_is_zero: step.missing_is_zero || (step.keeps_missing && all.missing_is_zero),
             keeps_missing: step.keeps_missing && all.keeps_missing,
+            uses_target: step.uses_target || all.uses_target,
             wants_orthonormal: false,
             threads: all.threads.max(step.threads),
             ..all
@@ -445,6 +447,11 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
 
     fn bind(&mut self, schema: &Schema) {
         self.bind_all(schema);
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        let steps = self.chain.steps.iter().rev();
+        steps.fold(self.last.as_part().key_uses(), |next, step| step.key_uses().then(&next))
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
@@ -918,6 +925,14 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn may_stop(&self) -> bool {
         self.chain.filters || self.last.may_stop()
+    }
+
+    fn keeps_names(&self) -> bool {
+        self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
+    }
+
+    fn omits_zeros(&self) -> bool {
+        self.last.omits_zeros()
     }
 
     fn output(&self, input: &Schema) -> Schema {

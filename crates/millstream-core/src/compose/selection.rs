@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -241,6 +242,13 @@ impl Part for Selection {
             self.names.contains(&name) || self.pattern.as_ref().is_some_and(fits)
         };
         self.named = schema.names().map(named).collect();
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        match self.kind.is_none() && self.pattern.is_none() {
+            true => KeyUses::selected(&self.names, self.keeps),
+            false => KeyUses::passed(),
+        }
     }
 
     /// The selection depends on names and kinds only: merging adds output indices for new features.

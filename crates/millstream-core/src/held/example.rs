@@ -8,7 +8,7 @@ use crate::declaration::Role;
 use crate::fault::{Fault, Result, Shown};
 use crate::labels::LabelsMark;
 use crate::row::{Row, RowBuffer, Scratch, Want};
-use crate::task::{Anomalies, Answer, Target, Truth};
+use crate::task::{Anomalies, Answer, Classes, Numbers, Target, Task, Truth};
 
 use super::root::{for_task, Root, RootTask};
 use super::{Holdable, Model, Source};
@@ -90,18 +90,35 @@ impl Model {
     ) -> Result<()> {
         for_task!(self.part,
             T => self.admit::<T, S>(source, target, w, |root, x, y| T::learner_mut(root)?.learn(x, y, w, scratch)),
-            transformer => self.learn_transformer(source, w, scratch))
+            transformer => self.learn_transformer(source, target, w, scratch))
     }
 
     pub(super) fn learn_transformer<S: Source>(
         &mut self,
         source: &mut S,
+        target: Target<'_>,
         w: f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.check_weight(w)?;
-        self.admit_row(source, w, (self.labels.mark(), 0), |root, x| match root.estimator.transformer_mut() {
-            Some(transformer) => transformer.learn(x, Truth::None, w, scratch),
+        let mark = self.labels.mark();
+        let y = match target {
+            Target::Number(number) if self.part.abilities.uses_target && w > 0.0 => {
+                self.check_target::<Numbers>(target)?;
+                Truth::Number(number)
+            }
+            Target::Class(_) if self.part.abilities.uses_target && w > 0.0 => {
+                self.check_target::<Classes>(target)?;
+                Truth::Class(Classes::admit(target, &mut self.labels))
+            }
+            Target::None | Target::Number(_) | Target::Class(_) => Truth::None,
+        };
+        let code = match y {
+            Truth::Class(code) => code,
+            Truth::Number(_) | Truth::None => 0,
+        };
+        self.admit_row(source, w, (mark, code), |root, x| match root.estimator.transformer_mut() {
+            Some(transformer) => transformer.learn(x, y, w, scratch),
             None => Ok(()),
         })
     }

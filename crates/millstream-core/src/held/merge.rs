@@ -43,7 +43,7 @@ fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
         ours.set_kind(here, kind);
         let values = theirs.values(slot);
         for text in (0..values.len() as u32).filter_map(|code| values.text(code)) {
-            ours.intern_value(here, text);
+            ours.admit_nominal(here, text);
         }
     }
     Ok(())

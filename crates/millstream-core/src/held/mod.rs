@@ -48,6 +48,7 @@ macro_rules! with_held_kinds {
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
+            Sketch of Box<dyn $crate::sketch::role::Sketch>,
             DriftDetector of Box<dyn $crate::detector::DriftDetector>,
             FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>
         );
@@ -161,7 +162,8 @@ impl<P: Holdable> Held<P> {
 
     /// Around a component of a canonical description.
     fn around(description: Json, part: P) -> Self {
-        let (schema, labels) = (Schema::default(), Labels::default());
+        let (mut schema, labels) = (Schema::default(), Labels::default());
+        schema.limit_values(part.part().key_uses());
         Held { title: title(&description), description, schema, labels, count: 0, part }
     }
 
@@ -239,6 +241,7 @@ impl<P: Holdable> Held<P> {
     pub fn adopt(&mut self, saved: Saved) -> Result<()> {
         self.part.load(&self.title, &saved)?;
         self.schema = saved.schema;
+        self.schema.limit_values(self.part.part().key_uses());
         self.labels = saved.labels;
         self.count = saved.learned;
         Ok(())

@@ -48,6 +48,16 @@ impl Model {
         Ok(transformer.output(&self.schema))
     }
 
+    /// See `Transformer::keeps_names`.
+    pub fn keeps_names(&self) -> bool {
+        self.part.estimator.transformer().is_some_and(|transformer| transformer.keeps_names())
+    }
+
+    /// See `Transformer::omits_zeros`.
+    pub fn omits_zeros(&self) -> bool {
+        self.part.estimator.transformer().is_some_and(|transformer| transformer.omits_zeros())
+    }
+
     /// The integral of the products of a basis's functions, by rows.
     pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
         let basis = self.part.estimator.transformer().and_then(|transformer| transformer.basis());
@@ -73,8 +83,9 @@ impl Model {
         let description = listed.cloned().or(description).ok_or_else(absent)?;
         let mut model = Held::around(registry::resolve(&description)?, Root::new(part).ok_or_else(absent)?);
         model.schema = input;
+        model.schema.limit_values(model.part.part().key_uses());
         model.count = learned.unwrap_or(self.count);
-        if model.role() == Role::Classifier {
+        if model.role() == Role::Classifier || model.part.abilities.uses_target {
             model.labels = self.labels.clone();
         }
         model.part.bind(&model.schema);

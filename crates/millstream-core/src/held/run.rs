@@ -7,7 +7,7 @@ use crate::batch::{Batch, Rows};
 use crate::fault::{Fault, Result};
 use crate::row::{all_finite, RowBuffer, Scratch, Want};
 use crate::table::{raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
-use crate::task::{Answer, Answers, Outcomes, Targets, Truths};
+use crate::task::{Answer, Answers, Outcomes, Target, Targets, Truths};
 
 use super::root::{for_task, RootTask};
 use super::{Model, Source, TableRow};
@@ -81,7 +81,13 @@ impl Model {
         let mut tally = Tally::default();
         crate::table::each_raw(job.table, job.from, job.to, |row, raw| {
             let mut source = TableRow { reader: &mut reader, raw };
-            match self.learn_transformer(&mut source, job.weight(row), scratch) {
+            let target = match self.part.abilities.uses_target {
+                true => job.targets.at(row).map_err(|fault| fault.by(&self.title)),
+                false => Ok(Target::None),
+            };
+            let learned =
+                target.and_then(|target| self.learn_transformer(&mut source, target, job.weight(row), scratch));
+            match learned {
                 Ok(()) => tally.done += 1,
                 Err(fault) if job.skip => tally.skipped.push((row, fault)),
                 Err(fault) => return Err(fault.at_row(row)),

@@ -6,6 +6,7 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch};
@@ -39,6 +40,10 @@ impl Part for Binarizer {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         unpack(NAME, bytes)
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
     }
 
     fn infallible(&self) -> bool {

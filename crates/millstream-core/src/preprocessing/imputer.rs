@@ -17,7 +17,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
-use crate::schema::{FeatureKind, Schema, UNSEEN};
+use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -227,7 +227,7 @@ impl Imputer {
         match self.nominals {
             Strategy::Leave => code,
             Strategy::Constant if code.is_nan() => 0.0,
-            Strategy::Constant if code == UNSEEN => code,
+            Strategy::Constant if code < 0.0 => code,
             Strategy::Constant => match self.constants.get(slot).copied().flatten() {
                 Some(constant) if code == f64::from(constant) => 0.0,
                 Some(constant) if code > f64::from(constant) => code,

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -100,6 +101,10 @@ impl Part for MaxAbsScaler {
         self.since = None;
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         true
     }
@@ -152,6 +157,10 @@ impl Transformer for MaxAbsScaler {
         if let Some(since) = &mut self.since {
             since.changed.truncate(since.changed.len() - self.undo.changed.len());
         }
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
     }
 
     fn output(&self, input: &Schema) -> Schema {

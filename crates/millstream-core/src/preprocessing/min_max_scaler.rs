@@ -10,6 +10,7 @@ use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -193,6 +194,10 @@ impl Part for MinMaxScaler {
         self.since = None;
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         let Extremes { least, greatest } = &self.extremes;
         let mut known = least.iter().zip(greatest).filter(|(least, greatest)| least <= greatest);
@@ -240,6 +245,10 @@ impl Transformer for MinMaxScaler {
         if let Some(since) = &mut self.since {
             since.changed.truncate(since.changed.len() - self.undo.changed.len());
         }
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -2,19 +2,28 @@
 
 pub mod adaptive_standard_scaler;
 pub mod binarizer;
+pub mod count_encoder;
+pub mod feature_hasher;
 pub mod imputer;
+pub mod key_columns;
 pub mod max_abs_scaler;
 pub mod min_max_scaler;
 pub mod normalizer;
 pub mod one_hot_encoder;
+pub mod ordinal_encoder;
 mod per_feature;
 pub mod pred_clipper;
 mod quantile_summary;
 pub mod quantile_transformer;
+pub mod random_projection;
 pub mod robust_scaler;
 pub mod standard_scaler;
+pub mod target_encoder;
 pub mod target_min_max_scaler;
 pub mod target_standard_scaler;
+mod tokens;
 pub mod transformed_target;
 mod two_stacks;
 mod windowed;
+
+pub use tokens::{hash_64, Tokens};

@@ -12,6 +12,7 @@ use serde_json::{json, Value as Json};
 use crate::batch::MODERATE;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::key_use::KeyUses;
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -119,6 +120,10 @@ impl<S: Scaling> Part for PerFeature<S> {
         self.features = saved.into_iter().map(|saved| self.scaling.load(saved)).collect::<Result<_>>()?;
         self.undo = Undo { width: 0, changed: Vec::new() };
         Ok(())
+    }
+
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
     }
 
     fn infallible(&self) -> bool {

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
@@ -394,6 +395,10 @@ impl Part for StandardScaler {
         self.savepoint = Savepoint::None;
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         let Moments { shared_count, counts, means, squares, .. } = &self.moments;
         let counts = std::iter::once(shared_count).chain(counts);
@@ -530,6 +535,10 @@ impl Transformer for StandardScaler {
             _ => std::mem::swap(&mut self.moments, &mut self.spare),
         }
         self.forget_room();
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
     }
 
     fn output(&self, input: &Schema) -> Schema {

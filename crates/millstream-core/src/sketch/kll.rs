@@ -99,6 +99,11 @@ impl Kll {
         (self.min, self.max)
     }
 
+    /// Whether no item was ever replaced by another: then all ranks are exact.
+    pub fn is_exact(&self) -> bool {
+        self.base == 0 && self.occupied == 0 && self.end(0) == self.items.len()
+    }
+
     /// Number of items it holds.
     pub fn retained(&self) -> usize {
         self.items.len() - self.starts[0] + self.occupied.count_ones() as usize
@@ -183,15 +188,19 @@ impl Kll {
                     self.compact();
                 }
                 rest = later;
-            } else if self.occupied >> FRACTION == 0 && rest.len() >> self.base > 0 {
-                let (run, later) = rest.split_at(1 << self.base);
-                let winner = run[(self.coins & ((1 << self.base) - 1)) as usize];
-                self.coins = self.random.bits();
-                self.push(winner + 0.0);
-                rest = later;
             } else {
-                self.enter(0, rest[0] + 0.0);
-                rest = &rest[1..];
+                // The longest run that the sampler may take at once: aligned with the items that wait.
+                let aligned = (self.occupied >> FRACTION).trailing_zeros().min(self.base);
+                let level = aligned.min(rest.len().ilog2());
+                let (run, later) = rest.split_at(1 << level);
+                let winner = run[(self.coins & ((1 << level) - 1)) as usize] + 0.0;
+                if level == self.base {
+                    self.coins = self.random.bits();
+                    self.push(winner);
+                } else {
+                    self.enter(level as i32, winner);
+                }
+                rest = later;
             }
         }
     }
