@@ -67,6 +67,10 @@ impl Transformer for Binarizer {
         true
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

@@ -126,6 +126,10 @@ impl Transformer for Normalizer {
         true
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }

@@ -180,6 +180,10 @@ impl<S: Scaling> Transformer for PerFeature<S> {
         features.truncate(undo.width);
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         input.clone()
     }
