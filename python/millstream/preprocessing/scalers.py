@@ -233,7 +233,7 @@ class RobustScaler(_Scaler):
 
     Without a window, each feature has a KLL sketch of all its values, and the ranks of the quantiles are within
     1.65 % with probability 0.99; the first hundreds of values are exact. The quantiles are computed again whenever
-    the number of values has grown by a sixteenth, and at the latest after `refresh_interval` values. This schedule
+    the number of values has grown by an eighth, and at the latest after `refresh_interval` values. This schedule
     is part of the state, so that many rows are rows one by one. Memory is about 12 kB per feature, and 16 bytes
     more for each value of `refresh_interval`. With a `window_size`, quantiles are exact after every value.
 

@@ -6,6 +6,7 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch};
@@ -41,6 +42,10 @@ impl Part for Binarizer {
         unpack(NAME, bytes)
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         true
     }
@@ -59,6 +64,10 @@ impl Transformer for Binarizer {
     }
 
     fn is_stateless(&self) -> bool {
+        true
+    }
+
+    fn keeps_names(&self) -> bool {
         true
     }
 

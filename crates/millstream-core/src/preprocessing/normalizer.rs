@@ -6,6 +6,7 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::key_use::KeyUses;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -102,6 +103,10 @@ impl Part for Normalizer {
         unpack(NAME, bytes)
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         true
     }
@@ -118,6 +123,10 @@ impl Transformer for Normalizer {
     }
 
     fn is_stateless(&self) -> bool {
+        true
+    }
+
+    fn keeps_names(&self) -> bool {
         true
     }
 

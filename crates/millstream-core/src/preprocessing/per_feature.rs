@@ -12,6 +12,7 @@ use serde_json::{json, Value as Json};
 use crate::batch::MODERATE;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::key_use::KeyUses;
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -121,6 +122,10 @@ impl<S: Scaling> Part for PerFeature<S> {
         Ok(())
     }
 
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::passed()
+    }
+
     fn infallible(&self) -> bool {
         self.scaling.writes_moderate()
     }
@@ -173,6 +178,10 @@ impl<S: Scaling> Transformer for PerFeature<S> {
             scaling.undo(&mut features[slot as usize], change);
         }
         features.truncate(undo.width);
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -2,7 +2,7 @@
 //!
 //! A window is stored twice, in the order of arrival and sorted. A whole stream is summarised by a `Kll` sketch. New numbers
 //! wait in a list and enter the sketch together; between these refreshes the quantiles do not change, and reverting a
-//! number removes it from the list. A refresh is due when the stream has grown by a sixteenth, and at the latest after
+//! number removes it from the list. A refresh is due when the stream has grown by an eighth, and at the latest after
 //! `refresh_interval` numbers. The schedule depends on the count of numbers alone, so that many rows are rows one by one.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::sketch::kll::{Kll, SortedView};
 /// The accuracy of the sketch: ranks are within 1.65 % with probability 0.99.
 const K: usize = 200;
 /// The stream may grow by this part between refreshes.
-const GROWTH: u64 = 16;
+const GROWTH: u64 = 8;
 /// Larger weights count as this one, so that no realistic stream exceeds the total of a sketch.
 const HEAVIEST: f64 = (1u64 << 30) as f64;
 
@@ -331,7 +331,7 @@ mod tests {
         for row in 0..5000u32 {
             scope.learn(&mut summary, f64::from(row % 100), 1.0);
             let waiting = u64::from(row + 1) - summary.count();
-            assert!(waiting < 20 && waiting <= summary.count() / 16, "{row} {waiting}");
+            assert!(waiting < 20 && waiting <= summary.count() / 8, "{row} {waiting}");
         }
         let sorted = summary.sorted();
         assert!((sorted.quantile(0.25) - 24.75).abs() < 2.0 && (sorted.quantile(0.5) - 49.5).abs() < 2.0);
