@@ -103,7 +103,6 @@ def aggregate(size: float, *, together: bool) -> Comparison:
         f"mean by {KEYS} keys, transform and learn {'a frame' if together else 'dicts'}",
         "last mean",
         [ours, river],
-        {river.name: 20 if together else 2},
     )
 
 
