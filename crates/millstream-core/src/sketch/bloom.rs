@@ -68,7 +68,7 @@ mod packed {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
         let bytes: Vec<u8> = serde_bytes::deserialize(deserializer)?;
-        if bytes.len() % 8 != 0 {
+        if !bytes.len().is_multiple_of(8) {
             return Err(D::Error::custom("bits must be whole words"));
         }
         let word = |word: &[u8]| word.iter().rev().fold(0, |word, &byte| (word << 8) | u64::from(byte));

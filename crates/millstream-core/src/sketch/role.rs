@@ -169,6 +169,10 @@ pub trait Sketch: Part {
     /// The largest total weight.
     fn max_total(&self) -> f64;
 
+    /// Check and add one item of weight 1, if nothing about it is special: one call for most items.
+    fn add_plain_number(&mut self, x: f64) -> bool;
+    fn add_plain_key(&mut self, key: Key<'_>) -> bool;
+
     /// Add items that were checked: finite numbers, keys that are not missing, weights that are not 0.
     fn add_number(&mut self, x: f64, w: f64);
     fn add_numbers(&mut self, xs: &[f64]);
@@ -211,6 +215,10 @@ impl Held<Box<dyn Sketch>> {
     /// Add a number. One of weight 0 leaves no trace.
     #[inline]
     pub fn update_number(&mut self, x: f64, w: f64) -> Result<()> {
+        if w == 1.0 && self.part.add_plain_number(x) {
+            self.count = self.count.saturating_add(1);
+            return Ok(());
+        }
         self.check_items(Items::Numbers)?;
         self.check_weight(w, w)?;
         if w == 0.0 {
@@ -230,6 +238,10 @@ impl Held<Box<dyn Sketch>> {
     /// Add a key. One of weight 0 leaves no trace.
     #[inline]
     pub fn update_key(&mut self, key: Key<'_>, w: f64) -> Result<()> {
+        if w == 1.0 && self.part.add_plain_key(key) {
+            self.count = self.count.saturating_add(1);
+            return Ok(());
+        }
         self.check_items(Items::Keys)?;
         self.check_weight(w, w)?;
         if w == 0.0 {

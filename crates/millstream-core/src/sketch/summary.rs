@@ -90,6 +90,10 @@ pub fn built<S: Summary>(arguments: &Arguments<'_>, sketch: S) -> Result<Built> 
 }
 
 impl<S: Summary> Component<S> {
+    fn has_room_for_one(&self) -> bool {
+        self.state.total + self.state.missing + 1.0 < S::MAX_TOTAL
+    }
+
     fn read(&self, bytes: &[u8]) -> Result<State<S>> {
         let state: State<S> = unpack(S::NAME, bytes)?;
         let weights = [state.total, state.missing].iter().all(|w| (0.0..S::MAX_TOTAL).contains(w));
@@ -146,6 +150,26 @@ impl<S: Summary> Sketch for Component<S> {
 
     fn max_total(&self) -> f64 {
         S::MAX_TOTAL
+    }
+
+    #[inline]
+    fn add_plain_number(&mut self, x: f64) -> bool {
+        let is_plain = S::ITEMS == Items::Numbers && x.is_finite() && self.has_room_for_one();
+        if is_plain {
+            self.state.total += 1.0;
+            self.state.sketch.add_number(x, 1.0);
+        }
+        is_plain
+    }
+
+    #[inline]
+    fn add_plain_key(&mut self, key: Key<'_>) -> bool {
+        let is_plain = S::ITEMS == Items::Keys && key != Key::Missing && self.has_room_for_one();
+        if is_plain {
+            self.state.total += 1.0;
+            self.state.sketch.add_key(key, 1.0);
+        }
+        is_plain
     }
 
     fn add_number(&mut self, x: f64, w: f64) {
