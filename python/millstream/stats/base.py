@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from millstream import _core
 from millstream._measures import Measure, numbers
 from millstream.errors import InvalidType
 
-__all__ = ["Pairs", "Statistic", "many", "one"]
+__all__ = ["Pairs", "Statistic", "Wrapper", "many"]
 
 
 class Statistic(_core.Statistic, Measure):
@@ -111,10 +112,18 @@ class Pairs(Statistic):
         self._revert(x, y, w)
 
 
-def one(statistic: Statistic, x: Any, more: tuple[Any, ...], w: float, t: Any) -> None:
-    """Update a wrapper, whose statistic is of one or of two variables."""
-    _check_arity(statistic, more)
-    statistic._update(x, more[0] if more else None, w, t)
+class Wrapper(Statistic):
+    """A statistic of another one, which is of one or of two variables."""
+
+    @cached_property
+    def _more(self) -> int:
+        """The number of arguments after x."""
+        return int(self._takes_pairs())
+
+    def _add(self, x: Any, more: tuple[Any, ...], w: float, t: Any) -> None:
+        if len(more) != self._more or None in more:
+            _check_arity(self, more)
+        self._update(x, more[0] if more else None, w, t)
 
 
 def many(statistic: Statistic, x: Any, more: tuple[Any, ...], w: Any, t: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream._part import forwarded
-from millstream.stats.base import Statistic, many, one
+from millstream.stats.base import Statistic, Wrapper, many
 
 __all__ = ["AutoCorr", "Link", "Shift"]
 
@@ -63,7 +63,7 @@ class AutoCorr(Statistic):
     def __init__(self, lag: int = 1) -> None: ...
 
 
-class Link(Statistic):
+class Link(Wrapper):
     """A statistic of the values of another one, also written `left | right`.
 
     Each number updates `left`; if the value of `left` is defined then, it updates `right`.
@@ -91,7 +91,7 @@ class Link(Statistic):
 
     def update(self, x: Any, *more: Any, w: float = 1.0, t: Any = None) -> None:
         """Add a number, or a pair if `left` is of two variables; with the time `t` if a part needs it."""
-        one(self, x, more, w, t)
+        self._add(x, more, w, t)
 
     def update_many(self, x: Any, *more: Any, w: Any = None, t: Any = None) -> None:
         """Add many, with the same result as `update` one by one; an error changes nothing."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from millstream.stats.base import Statistic, many, one
+from millstream.stats.base import Statistic, Wrapper, many
 
 __all__ = ["Rolling", "TimeRolling"]
 
 
-class _Windowed(Statistic):
+class _Windowed(Wrapper):
     def _made(self, statistic: Any, keywords: dict[str, Any]) -> Any:
         if isinstance(statistic, type):
             return statistic(**keywords)
@@ -67,7 +67,10 @@ class Rolling(_Windowed):
 
     def update(self, x: Any, *more: Any, w: float = 1.0) -> None:
         """Add a number, or a pair if the statistic is of two variables."""
-        one(self, x, more, w, None)
+        if more or self._more:
+            self._add(x, more, w, None)
+        else:
+            self._update(x, None, w)
 
     def update_many(self, x: Any, *more: Any, w: Any = None) -> None:
         """Add many, with the same result as `update` one by one; an error changes nothing."""
@@ -129,7 +132,7 @@ class TimeRolling(_Windowed):
 
     def update(self, x: Any, *more: Any, t: Any, w: float = 1.0) -> None:  # type: ignore[override]
         """Add a number, or a pair if the statistic is of two variables, at the time `t`."""
-        one(self, x, more, w, t)
+        self._add(x, more, w, t)
 
     def update_many(self, x: Any, *more: Any, t: Any, w: Any = None) -> None:  # type: ignore[override]
         """Add many, with the same result as `update` one by one; an error changes nothing."""

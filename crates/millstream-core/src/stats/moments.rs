@@ -357,6 +357,13 @@ impl Summary for WindowMoments {
         value.moments.is_finite()
     }
 
+    #[inline]
+    fn is_small(&self, value: &Compensated) -> bool {
+        // The fourth power of a difference of means, times a weight, is below 1e252.
+        let Moments { n, mean, m2, m3, m4, .. } = value.moments;
+        [n, mean, m2, m3, m4].iter().all(|number| number.abs() < 1e50)
+    }
+
     fn get(&self, value: Option<&Compensated>) -> f64 {
         self.which.value(&value.map_or(Moments::default(), |value| value.moments))
     }

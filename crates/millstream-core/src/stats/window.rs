@@ -48,6 +48,10 @@ pub trait Summary: Clone + Send + Sync + 'static {
     /// Of two neighbouring parts, the older one first.
     fn combine(&self, older: &Self::Value, newer: &Self::Value) -> Self::Value;
     fn is_finite(&self, value: &Self::Value) -> bool;
+    /// Whether two such parts surely have a finite summary, which then need not be computed for this.
+    fn is_small(&self, _value: &Self::Value) -> bool {
+        false
+    }
     /// The statistic; `None` stands for no numbers.
     fn get(&self, value: Option<&Self::Value>) -> f64;
 }
@@ -109,8 +113,13 @@ impl<S: Summary> Window for TwoStacks<S> {
                 (left.checked_sub(1).map(|last| &self.older[last]), newer)
             }
         };
-        let all = older.map_or(newer, |older| self.summary.combine(older, &newer));
-        if !(self.summary.is_finite(&newer) && self.summary.is_finite(&all)) {
+        let summary = &self.summary;
+        let finite = summary.is_finite(&newer)
+            && older.is_none_or(|older| {
+                let small = summary.is_small(older) && summary.is_small(&newer);
+                small || summary.is_finite(&summary.combine(older, &newer))
+            });
+        if !finite {
             return Err(overflow(self.summary.name()));
         }
         match turns {
