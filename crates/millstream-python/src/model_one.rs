@@ -156,7 +156,7 @@ pub fn kneighbors<'py>(part: &Part, x: &Bound<'py, PyAny>, most: Option<usize>) 
                     Truth::Number(number) => PyFloat::new(py, number).into_any().unbind(),
                     Truth::None => py.None(),
                 };
-                match transformed(py, model.schema(), row) {
+                match transformed(py, model.schema(), row, false) {
                     Ok(features) => found.push((distance, age, features, truth, weight)),
                     Err(error) => failed = Some(error),
                 }
