@@ -14,7 +14,7 @@ class SearchEngine(Config):
 class HNSW(SearchEngine):
     """Approximate nearest neighbours by a hierarchical navigable small world graph.
 
-    Choose it for windows of more than about 20,000 rows that are searched much more often than they change. A
+    Choose it for windows of more than about 30,000 rows that are searched much more often than they change. A
     search visits a few hundred rows instead of all. Learning a row takes longer than a search: the row is linked
     into the graph, and the oldest row is removed from it. Neighbours may be missed: measure the recall on your
     data, and raise `ef_search` until it is high enough.

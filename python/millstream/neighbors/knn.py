@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast
 
 from millstream._answers import each_row
 from millstream._echo import typed
@@ -41,7 +41,7 @@ _UNSUPPORTED = {
 class _Windowed(Native):
     """What k-nearest-neighbour models over a window have in common."""
 
-    unsupported = _UNSUPPORTED
+    unsupported: ClassVar[Mapping[str, str]] = _UNSUPPORTED
 
     def kneighbors_one(self, x: Features, n_neighbors: int | None = None) -> list[Neighbor]:
         """The stored rows that are nearest to one example, nearest first; `n_neighbors` of them, by default those
@@ -59,7 +59,7 @@ class KNNClassifier(_Windowed, Classifier):
 
     Choose it where similar rows have the same class and no simple formula describes the boundary, for up to some
     dozens of features. It follows drift, because it forgets what is older than the window. Each prediction reads
-    the whole window, so the time is proportional to `window_size` times the number of features: about 3
+    the whole window, so the time is proportional to `window_size` times the number of features: about 5
     microseconds for 1,000 rows of 10 features. See "Which neighbours?" in the documentation.
 
     The search is exact. Of rows at the same distance, the newer one is nearer; of classes with the same vote, the

@@ -84,7 +84,7 @@ impl Pool {
 
     /// Add a row if it is among the `ef` nearest; its index.
     fn add(&mut self, place: u32, sum: f64, ef: usize) -> usize {
-        if self.sums.len() == ef && self.sums.last().is_some_and(|&last| !(sum < last)) {
+        if self.sums.len() == ef && self.sums.last().is_some_and(|&last| sum >= last) {
             return usize::MAX;
         }
         let index = self.sums.partition_point(|&other| other <= sum);

@@ -66,7 +66,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     role: Role::Classifier,
     words: "k-nearest neighbours over a window of the last rows, exact or by HNSW",
     parameters: PARAMETERS,
-    build: |arguments| Ok(Built::Classifier(Box::new(KNN::<Classes>::of(arguments, CLASSIFIER_NAME)?))),
+    build: |arguments| Ok(Built::Classifier(Box::new(NearestNeighbors::<Classes>::of(arguments, CLASSIFIER_NAME)?))),
 };
 
 pub static REGRESSOR: Declaration = Declaration {
@@ -74,11 +74,11 @@ pub static REGRESSOR: Declaration = Declaration {
     role: Role::Regressor,
     words: "k-nearest neighbours over a window of the last rows, exact or by HNSW, for regression",
     parameters: PARAMETERS,
-    build: |arguments| Ok(Built::Regressor(Box::new(KNN::<Numbers>::of(arguments, REGRESSOR_NAME)?))),
+    build: |arguments| Ok(Built::Regressor(Box::new(NearestNeighbors::<Numbers>::of(arguments, REGRESSOR_NAME)?))),
 };
 
 #[derive(Clone)]
-struct KNN<T: Task> {
+struct NearestNeighbors<T: Task> {
     name: &'static str,
     n_neighbors: usize,
     metric: Metric,
@@ -125,7 +125,7 @@ pub fn check_width(who: &str, width: usize, rows: usize) -> Result<()> {
     Ok(())
 }
 
-impl<T: Vote> KNN<T> {
+impl<T: Vote> NearestNeighbors<T> {
     fn of(arguments: &Arguments<'_>, name: &'static str) -> Result<Self> {
         let graph = match arguments.value("engine")?.is_null() {
             true => None,
@@ -135,7 +135,7 @@ impl<T: Vote> KNN<T> {
             },
         };
         let lanes = if graph.is_some() { 1 } else { LANES };
-        Ok(KNN {
+        Ok(NearestNeighbors {
             name,
             n_neighbors: arguments.size("n_neighbors")?,
             metric: Metric::of(arguments)?,
@@ -181,7 +181,7 @@ impl<T: Vote> KNN<T> {
     }
 }
 
-impl<T: Vote> Part for KNN<T>
+impl<T: Vote> Part for NearestNeighbors<T>
 where
     T::Truth: Serialize + DeserializeOwned,
 {
@@ -250,7 +250,7 @@ where
     }
 }
 
-impl<T: Vote> Learner<T> for KNN<T>
+impl<T: Vote> Learner<T> for NearestNeighbors<T>
 where
     T::Truth: Serialize + DeserializeOwned,
 {
@@ -338,7 +338,7 @@ where
     }
 }
 
-impl<T: Vote> Neighbors<T> for KNN<T> {
+impl<T: Vote> Neighbors<T> for NearestNeighbors<T> {
     fn nearest(
         &self,
         x: Row<'_>,

@@ -104,7 +104,7 @@ impl Term for Power {
     #[inline(always)]
     fn term(self, difference: f64) -> f64 {
         let size = difference.abs();
-        if size == 0.0 || !(size < f64::INFINITY) {
+        if size == 0.0 || !size.is_finite() {
             return size;
         }
         exp(self.0 * ln(size))

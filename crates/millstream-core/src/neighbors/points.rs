@@ -40,7 +40,7 @@ pub struct SavedPoints {
 }
 
 /// The kinds of the columns of a row: those of numbers where there are none.
-pub fn kinds_of<'a>(x: Row<'a>) -> &'a [FeatureKind] {
+pub fn kinds_of(x: Row<'_>) -> &[FeatureKind] {
     match x {
         Row::Mixed(_, kinds) => kinds,
         _ => &[],

@@ -92,7 +92,7 @@ pub static DECLARATION: Declaration = Declaration {
             metric: Metric::of(arguments)?,
             weighting: Weighting::of(arguments)?,
         };
-        Ok(Built::Classifier(Box::new(SAMKNN {
+        Ok(Built::Classifier(Box::new(SelfAdjusting {
             settings,
             scaling: Scaling::of(arguments)?,
             short: Memory::new(settings.short),
@@ -147,7 +147,7 @@ enum Source {
 }
 
 #[derive(Clone)]
-struct SAMKNN {
+struct SelfAdjusting {
     settings: Settings,
     scaling: Scaling,
     short: Memory,
@@ -271,7 +271,7 @@ impl Memory {
     }
 }
 
-impl SAMKNN {
+impl SelfAdjusting {
     fn space(&self) -> Space<'_> {
         Space { metric: self.settings.metric, inverse: self.scaling.inverse() }
     }
@@ -482,7 +482,7 @@ impl Geometry for Scaled<'_> {
     }
 }
 
-impl Part for SAMKNN {
+impl Part for SelfAdjusting {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State {
             short: self.short.save(),
@@ -539,7 +539,7 @@ impl Part for SAMKNN {
     }
 }
 
-impl Learner<Classes> for SAMKNN {
+impl Learner<Classes> for SelfAdjusting {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         // A prediction takes no buffer of its own from the model, which other threads may read.
         let mut found = Vec::with_capacity(self.settings.n_neighbors.min(MOST_RESERVED) + 1);
@@ -613,7 +613,7 @@ impl Learner<Classes> for SAMKNN {
     }
 }
 
-impl SAMKNN {
+impl SelfAdjusting {
     /// Test all memories, and all sizes of the short-term memory, on a row that is not learned yet.
     fn tested(&mut self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Record {
         let mut spare = std::mem::take(&mut self.spare);
