@@ -65,7 +65,7 @@ pub enum Undo {
 #[derive(Serialize, Deserialize)]
 pub enum Saved {
     Window(Vec<f64>),
-    Stream { sketch: Kll, count: u64, waiting: Waiting },
+    Stream { sketch: Box<Kll>, count: u64, waiting: Waiting },
 }
 
 /// What quantiles are read from.
@@ -158,7 +158,7 @@ impl Scope {
                 let range = sketch.is_empty() || (low.is_finite() && high.is_finite());
                 require(who, range && sketch.k() == K, "the sketch is another one")?;
                 require(who, count > 0 || sketch.is_empty(), "a count of nothing")?;
-                Ok(Summary::Stream(Box::new(Stream { sketch, count, waiting, kept: None })))
+                Ok(Summary::Stream(Box::new(Stream { sketch: *sketch, count, waiting, kept: None })))
             }
             _ => require(who, false, "window and stream differ").map(|()| self.summary()),
         }
@@ -218,7 +218,7 @@ impl Summary {
         match self {
             Summary::Window { arrived, .. } => Saved::Window(arrived.iter().copied().collect()),
             Summary::Stream(stream) => Saved::Stream {
-                sketch: stream.sketch.clone(),
+                sketch: Box::new(stream.sketch.clone()),
                 count: stream.count,
                 waiting: stream.waiting.clone(),
             },
