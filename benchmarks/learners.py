@@ -51,10 +51,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "feature_extraction.Agg": {"on": 0, "by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "feature_extraction.TargetAgg": {"by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
+    "feature_selection.PoissonInclusion": {"p": 0.5},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
+    "preprocessing.FeatureHasher": {"n_features": 2**10},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
 }
 

@@ -46,6 +46,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "ensemble.SRPRegressor",
         "memory",
     ): "its windows grow, and background learners come and go",
+    ("preprocessing.FeatureHasher", "many"): "transform_many gives a sparse matrix: see tests/test_features.py",
+    ("preprocessing.FeatureHasher", "sparse"): "transform_many gives a sparse matrix: see tests/test_features.py",
     **{
         (part, law): "its region is of the inputs that it began with, none of them missing or nominal"
         for part in millstream.find(role="transformer")
@@ -232,7 +234,11 @@ def test_many_is_one_n_times(case: Case, kind: str) -> None:
         learned.learn_many(_rows(X, kind), y)
         assert learned.to_bytes() == one.to_bytes()
     if case.role == "transformer":
-        assert _values(one.transform_many(_rows(X, kind))) == [list(row.values()) for row in later]
+        # A dict lacks what is missing.
+        present = [
+            [value for value in row if value == value] for row in _values(one.transform_many(_rows(X, kind)))
+        ]
+        assert present == [list(row.values()) for row in later]
     else:
         predicted = [row[0] if case.role == "classifier" else row for row in later]
         assert case.ask_many(one)(_rows(X, kind)).tolist() == predicted

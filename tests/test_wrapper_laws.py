@@ -76,6 +76,9 @@ _RARE = (
     "StandardScaler | LogisticRegression",
 )
 
+_HASHERS = ("preprocessing.FeatureHasher",)
+_NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) |")
+
 EXPECTED_FAILURES = [
     Failure("wide", ("Union(Select) |", "StandardScaler |"), ALL, "a dict becomes a dense row"),
     Failure("merge", ("Union",), ("compose.Drop", "compose.Select", *_DECOMPOSED), "a union cannot be merged"),
@@ -89,6 +92,11 @@ EXPECTED_FAILURES = [
     Failure("merge", ("| Select",), _BASES, "a basis has nothing to merge, but alone it refuses"),
     Failure("batches", ("Retrain",), _BATCHES, "mini-batches are not handed on"),
     Failure("dense", ("Func |",), _TRANSFORMERS, "a pipeline in Python makes dicts of a matrix"),
+    *(
+        Failure(law, _NATIVE_WRAPPERS, _HASHERS, "alone it transforms many rows to a sparse matrix")
+        for law in ("dense", "sparse")
+    ),
+    Failure("dicts", ("| Select", "Union"), _HASHERS, "behind it, the zeros of a row are listed"),
     Failure("verbs", ("Func |",), ALL, "a pipeline in Python has no features, classes and max_classes"),
     Failure(
         "verbs", ("Retrain, detector in Python",), ALL, "it has no score, no interval, features and max_classes"

@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "BufferPool",
+    "DictHasher",
     "DriftDetector",
     "FeatureDriftDetector",
     "Forecaster",
@@ -23,6 +24,7 @@ __all__ = [
     "Sketch",
     "Statistic",
     "TextReader",
+    "Vocabulary",
     "__version__",
     "_forked",
     "are_objects",
@@ -314,6 +316,37 @@ def hash_words(
     alternate_sign: bool,
     norm: str | None,
 ) -> tuple[Any, Any, Any]: ...
+
+@final
+class DictHasher:
+    def __new__(cls, n_features: int, seed: int | None, alternate_sign: bool) -> DictHasher: ...
+    def one(self, x: dict[Any, Any]) -> dict[int, float]: ...
+    def many(self, rows: list[dict[Any, Any]]) -> tuple[Any, Any, Any]: ...
+
+@final
+class Vocabulary:
+    def __new__(
+        cls,
+        *,
+        max_features: int,
+        evicts: bool,
+        ngrams: tuple[int, int],
+        lowercase: bool,
+        stop_words: Sequence[str],
+    ) -> Vocabulary: ...
+    def learn(self, text: str | list[str]) -> None: ...
+    def undo(self) -> None: ...
+    def counts(self, text: str | list[str]) -> dict[str, int]: ...
+    def weights(self, text: str | list[str], normalize: bool) -> dict[str, float]: ...
+    @property
+    def n(self) -> int: ...
+    def __len__(self) -> int: ...
+    def words(self) -> dict[str, int]: ...
+    @property
+    def memory(self) -> int: ...
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+    def __deepcopy__(self, _memo: Any) -> Vocabulary: ...
 
 @final
 class Generator:

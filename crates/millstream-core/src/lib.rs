@@ -30,6 +30,7 @@ pub mod ensemble;
 pub mod evaluate;
 pub mod fault;
 pub mod feature_extraction;
+pub mod feature_selection;
 pub mod forecaster;
 pub mod forest;
 pub mod generator;

@@ -9,12 +9,9 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, feature_extraction, forest,
-    kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing,
-    sampling, stats, synth, time_series, tree,
-    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, forest, kernel, linear_model,
-    losses, metrics, multiclass, naive_bayes, neural_network, optim, preprocessing, sampling, sketch, stats,
-    synth, time_series, tree,
+    anomaly, baseline, basis, cluster, compose, decomposition, drift, ensemble, feature_extraction,
+    feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network,
+    optim, preprocessing, sampling, sketch, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -78,6 +75,10 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &ensemble::voting::WEIGHTED_MAJORITY,
     &feature_extraction::aggregate::AGG,
     &feature_extraction::aggregate::TARGET_AGG,
+    &feature_extraction::polynomial_extender::DECLARATION,
+    &feature_selection::poisson_inclusion::DECLARATION,
+    &feature_selection::select_k_best::DECLARATION,
+    &feature_selection::variance_threshold::DECLARATION,
     &forest::arf_classifier::DECLARATION,
     &forest::arf_regressor::DECLARATION,
     &kernel::kernel_rls::DECLARATION,
@@ -193,11 +194,14 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &optim::RMS_PROP,
     &optim::SGD,
     &preprocessing::count_encoder::DECLARATION,
+    &preprocessing::feature_hasher::DECLARATION,
     &preprocessing::imputer::DECLARATION,
     &preprocessing::max_abs_scaler::DECLARATION,
     &preprocessing::min_max_scaler::DECLARATION,
     &preprocessing::one_hot_encoder::DECLARATION,
     &preprocessing::ordinal_encoder::DECLARATION,
+    &preprocessing::random_projection::GAUSSIAN,
+    &preprocessing::random_projection::SPARSE,
     &preprocessing::standard_scaler::DECLARATION,
     &preprocessing::target_encoder::DECLARATION,
     &sampling::by_key::DECLARATION,

@@ -88,6 +88,11 @@ pub trait Transformer: Part {
         false
     }
 
+    /// Whether a dict of a sparse output lists its entries only, and not all zeros: for columns without names.
+    fn omits_zeros(&self) -> bool {
+        false
+    }
+
     /// Names, kinds and nominal values of the output, by slot.
     fn output(&self, input: &Schema) -> Schema;
 

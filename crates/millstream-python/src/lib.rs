@@ -29,6 +29,7 @@ mod targets;
 mod text;
 mod thread_buffers;
 mod values;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
@@ -68,6 +69,8 @@ mod _core {
     use crate::text::{count_lines, hash_feature, hash_words, TextReader};
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
+    #[pymodule_export]
+    use crate::vocabulary::{DictHasher, Vocabulary};
 
     /// The registry in JSON: names, roles, descriptions, parameters.
     #[pyfunction]

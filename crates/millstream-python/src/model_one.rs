@@ -161,7 +161,7 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             }
         }
         let schema = model.output().or_raise(py)?;
-        transformed(py, &schema, buffers.row.row())
+        transformed(py, &schema, buffers.row.row(), model.omits_zeros())
     })
 }
 
@@ -231,8 +231,13 @@ fn transformed_in_place<'py>(
     Ok(Some(dict))
 }
 
-/// A transformed row as a dict, without missing values and with the zeros of a sparse row.
-fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
+/// A transformed row as a dict, without missing values, and with the zeros of a sparse row unless they are omitted.
+fn transformed<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    row: Row<'_>,
+    omits_zeros: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;
     let mut put = |slot: usize, value: Value| {
@@ -250,7 +255,7 @@ fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<
         failed = failed.take().or(set.err());
     };
     match row {
-        Row::Sparse(sparse) => (0..sparse.width).for_each(|slot| {
+        Row::Sparse(sparse) if !omits_zeros => (0..sparse.width).for_each(|slot| {
             if let Some(value) = row.get(slot) {
                 put(slot, value);
             }

@@ -35,17 +35,19 @@ def learns(member: Any) -> bool:
     """Whether a rollback of the member needs its earlier state: it is written in Python and has a `learn_one` of
     its own."""
     method = getattr(type(member), "learn_one", None)
-    return not is_native(member) and method is not None and method is not Transformer.learn_one
+    undone = is_native(member) or getattr(member, "undoes_examples", False)
+    return not undone and method is not None and method is not Transformer.learn_one
 
 
 def undo_native(members: list[tuple[Any, int]]) -> None:
-    """Undo the last example of native transformers, in reverse order.
+    """Undo the last example of transformers that can, as native ones do, in reverse order.
 
     Each member comes with the number of examples that it had learned before: an interruption may arrive before or
     after it has learned.
     """
     for member, learned in reversed(members):
-        if isinstance(member, Native) and is_native(member) and member.learned != learned:
+        undoes = (isinstance(member, Native) and is_native(member)) or getattr(member, "undoes_examples", False)
+        if undoes and member.learned != learned:
             member._undo()
 
 

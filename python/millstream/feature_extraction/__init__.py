@@ -2,5 +2,7 @@
 
 from millstream.feature_extraction.aggregates import Agg, TargetAgg
 from millstream.feature_extraction.hashing import HashingVectorizer
+from millstream.feature_extraction.polynomial import PolynomialExtender
+from millstream.feature_extraction.words import TFIDF, BagOfWords
 
-__all__ = ["Agg", "HashingVectorizer", "TargetAgg"]
+__all__ = ["TFIDF", "Agg", "BagOfWords", "HashingVectorizer", "PolynomialExtender", "TargetAgg"]

@@ -931,6 +931,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
     }
 
+    fn omits_zeros(&self) -> bool {
+        self.last.omits_zeros()
+    }
+
     fn output(&self, input: &Schema) -> Schema {
         self.last.output(&self.chain.output(input))
     }

@@ -1,3 +1,4 @@
-//! Features from others.
+//! Features made of other features. Words of texts: `text::vocabulary`.
 
 pub mod aggregate;
+pub mod polynomial_extender;

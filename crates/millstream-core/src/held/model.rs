@@ -53,6 +53,11 @@ impl Model {
         self.part.estimator.transformer().is_some_and(|transformer| transformer.keeps_names())
     }
 
+    /// See `Transformer::omits_zeros`.
+    pub fn omits_zeros(&self) -> bool {
+        self.part.estimator.transformer().is_some_and(|transformer| transformer.omits_zeros())
+    }
+
     /// The integral of the products of a basis's functions, by rows.
     pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
         let basis = self.part.estimator.transformer().and_then(|transformer| transformer.basis());

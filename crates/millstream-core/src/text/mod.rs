@@ -13,6 +13,7 @@ mod number;
 mod parser;
 mod scan;
 mod sorter;
+pub mod vocabulary;
 mod vowpal_wabbit;
 mod words;
 
