@@ -3,7 +3,7 @@
 use millstream_core::declaration::Role;
 use millstream_core::held::{self, Sink};
 use millstream_core::row::Want;
-use millstream_core::task::{Answer, ClusterPrediction};
+use millstream_core::task::{Answer, ClusterPrediction, Outcomes};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
@@ -69,6 +69,16 @@ impl Sink for Answers {
         if self.want == Some(Want::Probabilities) {
             self.probabilities.extend_from_slice(&answer.class.probabilities);
             self.widths.push(answer.class.probabilities.len() as u32);
+        }
+    }
+
+    fn answers(&mut self, _: &held::Model, _: usize, outcomes: &Outcomes<'_>) -> bool {
+        match outcomes {
+            Outcomes::Classes { truths, predictions } if self.want == Some(Want::Class) => {
+                self.classes.extend(predictions.codes().take(truths.len()));
+                true
+            }
+            _ => false,
         }
     }
 

@@ -191,7 +191,7 @@ impl Centres {
 
     /// The centre nearest to a row of the full width, the first in a tie; the distance of the second nearest is not
     /// computed. None if they share no coordinate, or if there is no centre.
-    #[inline]
+    #[inline(always)]
     pub fn nearest(&self, x: &[f64], complete: bool) -> Option<Nearest> {
         if !complete || self.has_gaps || self.len == 0 {
             return self.nearest_shared(x);
@@ -202,8 +202,11 @@ impl Centres {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn nearest_of_few(&self, x: &[f64]) -> Nearest {
+        if self.len <= LANES {
+            return nearest_of_block(x, &self.blocks);
+        }
         let mut best = NOTHING;
         for (index, block) in self.blocks.chunks_exact(self.width * LANES).enumerate() {
             offer_block(x, block, [0.0; LANES], index, &mut best);
@@ -291,7 +294,7 @@ impl Centres {
     }
 
     /// Move a centre towards a row; `rate` is the fraction of the way.
-    #[inline]
+    #[inline(always)]
     pub fn approach(&mut self, cluster: usize, x: &[f64], rate: f64) {
         let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
         for (centres, &x) in self.blocks[block..].as_chunks_mut::<LANES>().0.iter_mut().zip(x) {
@@ -371,7 +374,7 @@ impl Centres {
     }
 
     /// Add w times the differences of a row from a centre.
-    #[inline]
+    #[inline(always)]
     pub fn add_differences(&self, cluster: usize, x: &[f64], w: f64, sums: &mut [f64]) {
         let (block, lane) = (cluster / LANES * self.width * LANES, cluster % LANES);
         for ((sum, &x), centres) in sums.iter_mut().zip(x).zip(self.blocks[block..].as_chunks::<LANES>().0) {
@@ -428,6 +431,22 @@ fn add_squares(x: &[f64], block: &[f64], sums: &mut [f64; LANES]) {
 
 fn least(sums: &[f64; LANES]) -> f64 {
     sums.iter().fold(f64::INFINITY, |least, &sum| if sum < least { sum } else { least })
+}
+
+/// The nearest centre of a single block, the first in a tie.
+#[inline(always)]
+fn nearest_of_block(x: &[f64], block: &[f64]) -> Nearest {
+    let mut sums = [0.0; LANES];
+    add_squares(x, block, &mut sums);
+    let lesser = |a: f64, b: f64| if b < a { b } else { a };
+    let fours: [f64; 4] = std::array::from_fn(|lane| lesser(sums[lane], sums[lane + 4]));
+    let distance = lesser(lesser(fours[0], fours[1]), lesser(fours[2], fours[3]));
+    // One bit for each centre at this distance.
+    let mut bits = 0u32;
+    for (lane, &sum) in sums.iter().enumerate() {
+        bits |= u32::from(sum == distance) << lane;
+    }
+    Nearest { cluster: bits.trailing_zeros() as usize % LANES, distance, next_distance: f64::INFINITY }
 }
 
 /// Add the remaining coordinates of a row to the sums of a block, and compare them with the best so far, in any order of

@@ -98,7 +98,7 @@ impl Update for Sequential {
     type State = SequentialState;
     const NAME: &'static str = NAME;
 
-    #[inline]
+    #[inline(always)]
     fn learn(&mut self, centres: &mut Centres, cluster: usize, x: &[f64], complete: bool, w: f64) {
         if let Rate::Decaying { growth } = self.rate {
             self.unit *= growth;

@@ -70,6 +70,7 @@ impl Sums {
         }
     }
 
+    #[inline(always)]
     fn add(&mut self, centres: &Centres, cluster: usize, x: &[f64], complete: bool, w: f64) {
         let width = centres.width();
         let moves = &mut self.moves[cluster * width..(cluster + 1) * width];
@@ -91,6 +92,7 @@ impl Sums {
     }
 
     /// Move the centres, and start the next batch.
+    #[inline(never)]
     fn apply(&mut self, centres: &mut Centres) {
         let width = centres.width();
         for cluster in 0..centres.len() {
@@ -128,7 +130,7 @@ impl Update for MiniBatch {
     type State = Sums;
     const NAME: &'static str = NAME;
 
-    #[inline]
+    #[inline(always)]
     fn learn(&mut self, centres: &mut Centres, cluster: usize, x: &[f64], complete: bool, w: f64) {
         self.sums.add(centres, cluster, x, complete, w);
         self.sums.rows += 1;

@@ -5,11 +5,12 @@
 //! centre and moves it. While there are fewer centres than clusters, because too few of the first rows were distinct, a row
 //! that lies at none of them becomes another centre.
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Rows};
 use crate::cluster::centres::{Centres, Nearest};
 use crate::cluster::coordinate_rows::{widen_row, write_row, PartialDistances};
 use crate::cluster::lloyd::{KMeans, Search, WeightedRows};
@@ -181,15 +182,14 @@ impl<U: Update> OnlineKMeans<U> {
             Row::Plain(values) | Row::Mixed(values, _) => values,
             Row::Sparse(sparse) => sparse.values,
         };
-        let large = values.iter().fold(w > LARGEST, |large, x| large | (x.abs() > LARGEST));
-        match large {
+        match w > LARGEST || are_large(values) {
             true => Err(Fault::overflow(U::NAME)),
             false => Ok(()),
         }
     }
 
     /// Learn a row by coordinates, whose nearest centre has been found.
-    #[inline]
+    #[inline(always)]
     fn assign(&mut self, x: &[f64], complete: bool, w: f64, found: Option<Nearest>) {
         let settled = self.centres.len() == self.settings.n_clusters;
         let cluster = match found {
@@ -354,6 +354,12 @@ impl<U: Update> OnlineKMeans<U> {
     }
 }
 
+/// Whether a number is too large; NaN is not. Without an early exit, so that it runs in vector registers.
+#[inline]
+fn are_large(values: &[f64]) -> bool {
+    values.iter().fold(false, |large, x| large | (x.abs() > LARGEST))
+}
+
 fn tell(found: Option<Nearest>, out: &mut ClusterPrediction) {
     let root = |square: f64| if square.is_finite() { square.sqrt() } else { 0.0 };
     *out = found.map_or_else(ClusterPrediction::default, |found| ClusterPrediction {
@@ -446,6 +452,27 @@ impl<U: Update> Part for OnlineKMeans<U> {
     }
 }
 
+/// Learn plain rows of the known coordinates, none of which is refused. Compiled for several instruction sets; every
+/// operation rounds as IEEE 754 says, so the results are the same with all of them.
+struct LearnRows<'a, U> {
+    model: &'a mut OnlineKMeans<U>,
+    values: &'a [f64],
+    width: usize,
+}
+
+impl<U: Update> WithSimd for LearnRows<'_, U> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let LearnRows { model, values, width } = self;
+        for x in values.chunks_exact(width) {
+            let found = model.centres.nearest(x, true);
+            model.assign(x, true, 1.0, found);
+        }
+    }
+}
+
 impl<U: Update> Learner<Clusters> for OnlineKMeans<U> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClusterPrediction, scratch: &mut Scratch) {
         tell(self.find(x, want, scratch), out);
@@ -497,6 +524,13 @@ impl<U: Update> Learner<Clusters> for OnlineKMeans<U> {
         _buffer: &mut Vec<ClusterPrediction>,
         scratch: &mut Scratch,
     ) -> usize {
+        if let (Rows::Plain { values, width }, None) = (batch.rows, batch.weights) {
+            let usual = !batch.is_empty() && self.is_usual(&values[..width]);
+            if usual && !are_large(values) {
+                Arch::new().dispatch(LearnRows { model: self, values, width });
+                return batch.len();
+            }
+        }
         let learned = |row: usize| self.learn(batch.rows.at(row), (), batch.weight(row), scratch).is_ok();
         (0..batch.len()).map(learned).take_while(|learned| *learned).count()
     }

@@ -205,7 +205,7 @@ impl Scores {
         predictions: &ClassPredictions,
         probe: &dyn Probe,
     ) -> Result<bool> {
-        let answered = predictions.classes.get(..truths.len()).is_some_and(|all| all.iter().all(Option::is_some));
+        let answered = predictions.are_answered(truths.len());
         if row < self.warmup || !answered || self.detector.is_some() || !self.metric_set.infallible_for(labels) {
             return Ok(false);
         }
@@ -216,7 +216,7 @@ impl Scores {
             self.metric_set.classes(part, predictions, from)?;
             self.counts.scored += part.len() as u64;
             for (place, &truth) in (from..).zip(part) {
-                let predicted = predictions.classes[place];
+                let predicted = predictions.class(place);
                 self.count_confusion(labels, truth, predicted, 1.0);
                 if let Some(calibration) = &mut self.calibration {
                     calibration.add(labels.len(), truth, predicted, predictions.of(place), 1.0);

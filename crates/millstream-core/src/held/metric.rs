@@ -292,7 +292,7 @@ impl Held<LabelledMetric> {
         outcomes.clear();
         let mut previous = self.part.previous;
         for (row, &truth) in (from..).zip(truths) {
-            let predicted = predictions.classes.get(row).copied().flatten();
+            let predicted = predictions.class(row);
             let mut outcome = ClassOutcome::of(truth, predicted, predictions.of(row), previous, positive);
             let code = self.part.translation.get(truth as usize).copied().unwrap_or(truth);
             outcome.truth = code;

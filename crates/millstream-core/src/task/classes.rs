@@ -27,13 +27,34 @@ impl ClassPrediction {
 /// The predictions of a classifier for the rows of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct ClassPredictions {
-    pub classes: Vec<Option<u32>>,
+    /// `NO_CLASS` for rows without a class. A code is read from a prediction in the size in which it was written; an
+    /// `Option` is often written in two parts, and a read of both has to wait for them.
+    codes: Vec<u32>,
     /// By row and class code, if requested; rows without a class hold zeros.
     pub probabilities: Vec<f64>,
     known: KnownClasses,
 }
 
+/// The code of a row without a class.
+const NO_CLASS: u32 = u32::MAX;
+
 impl ClassPredictions {
+    /// The class of a row.
+    #[inline]
+    pub fn class(&self, row: usize) -> Option<u32> {
+        self.codes.get(row).copied().filter(|&code| code != NO_CLASS)
+    }
+
+    /// The classes of all rows, -1 for none.
+    pub fn codes(&self) -> impl Iterator<Item = i32> + '_ {
+        self.codes.iter().map(|&code| code as i32)
+    }
+
+    /// Whether each of the first rows has a class.
+    pub fn are_answered(&self, rows: usize) -> bool {
+        self.codes.get(..rows).is_some_and(|codes| !codes.contains(&NO_CLASS))
+    }
+
     /// The number of class codes.
     pub fn stride(&self) -> usize {
         self.known.codes
@@ -174,7 +195,7 @@ impl Task for Classes {
     }
 
     fn clear(predictions: &mut ClassPredictions, known: KnownClasses) {
-        predictions.classes.clear();
+        predictions.codes.clear();
         predictions.probabilities.clear();
         predictions.known = known;
     }
@@ -182,7 +203,7 @@ impl Task for Classes {
     #[inline(always)]
     fn push(prediction: &mut ClassPrediction, want: Want, predictions: &mut ClassPredictions) {
         keep_known(prediction, predictions.known, want);
-        predictions.classes.push(prediction.class);
+        predictions.codes.push(prediction.class.unwrap_or(NO_CLASS));
         if want == Want::Probabilities {
             let start = predictions.probabilities.len();
             predictions.probabilities.extend_from_slice(&prediction.probabilities);
@@ -192,7 +213,7 @@ impl Task for Classes {
 
     #[inline]
     fn get(predictions: &ClassPredictions, row: usize, want: Want, out: &mut ClassPrediction) {
-        out.class = predictions.classes[row];
+        out.class = predictions.class(row);
         out.probabilities.clear();
         if want == Want::Probabilities && out.class.is_some() {
             out.probabilities.extend_from_slice(predictions.of(row));
@@ -206,7 +227,7 @@ impl Task for Classes {
 
     #[inline]
     fn error_at(predictions: &ClassPredictions, row: usize, truth: u32) -> Option<f64> {
-        predictions.classes[row].map(|class| f64::from(u8::from(class != truth)))
+        predictions.class(row).map(|class| f64::from(u8::from(class != truth)))
     }
 
     fn are_complete(predictions: &ClassPredictions) -> bool {
@@ -214,11 +235,11 @@ impl Task for Classes {
     }
 
     fn count(predictions: &ClassPredictions) -> usize {
-        predictions.classes.len()
+        predictions.codes.len()
     }
 
     fn truncate(predictions: &mut ClassPredictions, rows: usize) {
-        predictions.classes.truncate(rows);
+        predictions.codes.truncate(rows);
         predictions.probabilities.truncate(rows * predictions.known.codes);
     }
 
