@@ -66,7 +66,9 @@ pub static CLASSIFIER: Declaration = Declaration {
     role: Role::Classifier,
     words: "k-nearest neighbours over a window of the last rows, exact or by HNSW",
     parameters: PARAMETERS,
-    build: |arguments| Ok(Built::Classifier(Box::new(NearestNeighbors::<Classes>::of(arguments, CLASSIFIER_NAME)?))),
+    build: |arguments| {
+        Ok(Built::Classifier(Box::new(NearestNeighbors::<Classes>::of(arguments, CLASSIFIER_NAME)?)))
+    },
 };
 
 pub static REGRESSOR: Declaration = Declaration {
