@@ -168,7 +168,7 @@ pub struct KeyTable<S> {
 #[inline]
 fn identity(key: &[f64]) -> u64 {
     let bits = |number: f64| match number {
-        number if number == 0.0 => 0,
+        0.0 => 0,
         number if number.is_nan() => f64::NAN.to_bits(),
         number => number.to_bits(),
     };

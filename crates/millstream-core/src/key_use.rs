@@ -144,11 +144,11 @@ mod tests {
         assert_eq!(encoder.beside(&tree).limit(&user), None);
         assert_eq!(encoder.beside(&scaler).then(&tree).limit(&user), None);
         // A selection in front of each branch.
-        let keys = KeyUses::selected(&[user.clone()], true).then(&encoder);
-        let rest = KeyUses::selected(&[user.clone()], false).then(&tree);
+        let keys = KeyUses::selected(std::slice::from_ref(&user), true).then(&encoder);
+        let rest = KeyUses::selected(std::slice::from_ref(&user), false).then(&tree);
         let both = keys.beside(&rest);
         assert_eq!((both.limit(&user), both.limit(&"colour".into())), (Some(10), None));
-        let named = KeyUses::encoded(Some(&[user.clone()]), 5).then(&tree);
+        let named = KeyUses::encoded(Some(std::slice::from_ref(&user)), 5).then(&tree);
         assert_eq!((named.limit(&user), named.limit(&"colour".into())), (Some(5), None));
         assert_eq!(KeyUses::grouped(&[user], 5).limit(&"colour".into()), Some(0));
         assert!(tree.is_unlimited() && scaler.is_unlimited() && !named.is_unlimited());

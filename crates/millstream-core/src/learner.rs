@@ -4,7 +4,7 @@ use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
-use crate::task::Task;
+use crate::task::{Task, Truth};
 
 /// Receives the predictions of `Learner::predict_batch`.
 pub type Then<'a, T> = dyn FnMut(&mut <T as Task>::Prediction) + 'a;
@@ -223,6 +223,12 @@ pub struct Neighbor<'a, T: Task> {
     pub row: Row<'a>,
     pub truth: T::Truth,
     pub weight: f64,
+}
+
+impl<T: Task> Neighbor<'_, T> {
+    pub fn target(&self) -> Truth {
+        T::truth(self.truth)
+    }
 }
 
 /// Finds the nearest of its stored examples.

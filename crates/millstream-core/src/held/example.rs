@@ -86,7 +86,7 @@ impl Model {
             let neighbors = T::learner(&self.part)?.neighbors();
             let neighbors = neighbors.ok_or_else(|| self.cannot("find neighbours"))?;
             neighbors.nearest(x, most, scratch, &mut |found| {
-                then(found.distance, found.age, found.row, T::truth(found.truth), found.weight);
+                then(found.distance, found.age, found.row, found.target(), found.weight);
             });
             Ok(())
         }, transformer => Err(self.cannot("find neighbours")))

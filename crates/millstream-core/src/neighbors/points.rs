@@ -201,7 +201,7 @@ impl Points {
         self.set_kinds(row, kinds);
         let place = self.next;
         if place == self.rows {
-            if self.rows % self.lanes == 0 {
+            if self.rows.is_multiple_of(self.lanes) {
                 let more = self.width * self.lanes;
                 // Little more than needed, because the window may stay far from full.
                 let spare = (self.values.len() / 16).min((self.capacity - self.rows) * self.width);

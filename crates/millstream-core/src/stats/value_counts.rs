@@ -49,7 +49,7 @@ impl<const N: usize> ValueCounts<N> {
             None => next,
         };
         let weight = self.entries.get(at).map_or(0.0, |entry| entry.1) + w;
-        if !(weight <= 1e300) {
+        if weight.is_nan() || weight > 1e300 {
             return Err(super::overflow(who));
         }
         if at == next {
