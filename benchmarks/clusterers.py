@@ -1,4 +1,4 @@
-"""K-means compared with scikit-learn's mini-batches and with River, from the same initial centres."""
+"""K-means compared with scikit-learn's mini-batches and with River, from the same centres. One thread each."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ def _ours(name: str, X: Any, init: Any) -> Side:
 
 def _sklearn(X: Any, init: Any) -> Side:
     from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits
 
     def prepare() -> Callable[[], Outcome]:
         model = MiniBatchKMeans(len(init), init=init, n_init=1, batch_size=BATCH, reassignment_ratio=0)
 
         def run() -> Outcome:
-            for start in range(0, len(X), BATCH):
-                model.partial_fit(X[start : start + BATCH])
+            with threadpool_limits(1):
+                for start in range(0, len(X), BATCH):
+                    model.partial_fit(X[start : start + BATCH])
             return Outcome()
 
         return run
