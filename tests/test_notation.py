@@ -193,7 +193,10 @@ def test_a_wrong_text_is_pointed_at(written, message, place):
 
 def test_the_role_is_checked():
     message, place = pointed("StandardScaler", role=("classifier", "regressor"))
-    assert message == "notation: expected a classifier or a regressor, got StandardScaler, a transformer"
+    assert message == (
+        "notation: expected a classifier or a regressor, got StandardScaler, a transformer, "
+        "did you mean 'preprocessing.TargetStandardScaler'?"
+    )
     assert place == "StandardScaler"
     assert "got the value 3" in pointed("3", role="metric")[0]
     assert parse("PageHinkley(threshold=10)", role="drift_detector").threshold == 10.0

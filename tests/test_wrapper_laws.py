@@ -49,11 +49,28 @@ ALL: tuple[str, ...] = ()
 _TRANSFORMERS = tuple(case.name for case in CASES if case.role == "transformer")
 _BASES = tuple(name for name in _TRANSFORMERS if name.startswith("basis."))
 _DECOMPOSED = ("decomposition.FrequentDirections", "decomposition.PCA")
+_SELECTING = (
+    "feature_selection.PoissonInclusion",
+    "feature_selection.SelectKBest",
+    "feature_selection.VarianceThreshold",
+)
+_DERIVED = (
+    "feature_extraction.PolynomialExtender",
+    "preprocessing.FeatureHasher",
+    "preprocessing.GaussianRandomProjector",
+    "preprocessing.SparseRandomProjector",
+    *_SELECTING,
+)
 _BATCHES = (
     "linear_model.LogisticRegression",
     "StandardScaler | LogisticRegression",
     "linear_model.LinearRegression",
     "StandardScaler | LinearRegression",
+    "preprocessing.PredClipper",
+    "preprocessing.TargetMinMaxScaler",
+    "preprocessing.TargetStandardScaler",
+    "TargetEncoder | LinearRegression",
+    "TargetEncoder | LogisticRegression",
 )
 _MERGED = (
     "compose.TargetTransformRegressor",
@@ -79,6 +96,7 @@ _RARE = (
     "linear_model.SCW",
     "linear_model.SVM",
     "StandardScaler | LogisticRegression",
+    "TargetEncoder | LogisticRegression",
 )
 
 _HASHERS = ("preprocessing.FeatureHasher",)
@@ -86,20 +104,25 @@ _NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) 
 
 EXPECTED_FAILURES = [
     Failure("wide", ("Union(Select) |", "StandardScaler |"), ALL, "a dict becomes a dense row"),
-    Failure("merge", ("Union",), ("compose.Drop", "compose.Select", *_DECOMPOSED), "a union cannot be merged"),
+    Failure(
+        "merge",
+        ("Union",),
+        ("compose.Drop", "compose.Select", *_DECOMPOSED, *_DERIVED),
+        "a union cannot be merged",
+    ),
     Failure(
         "merge",
         ("Union(Select) |",),
-        ("compose.Drop", "compose.Select", *_MERGED, *_DECOMPOSED),
+        ("compose.Drop", "compose.Select", *_MERGED, *_DECOMPOSED, *_DERIVED, "naive_bayes.BernoulliNB"),
         "a union cannot be merged",
     ),
-    Failure("merge", ("| Select",), _DECOMPOSED, "only the last step of a pipeline is merged"),
+    Failure("merge", ("| Select",), (*_DECOMPOSED, *_SELECTING), "only the last step of a pipeline is merged"),
     Failure("merge", ("| Select",), _BASES, "a basis has nothing to merge, but alone it refuses"),
     Failure("batches", ("Retrain",), _BATCHES, "mini-batches are not handed on"),
     Failure("dense", ("Func |",), _TRANSFORMERS, "a pipeline in Python makes dicts of a matrix"),
     *(
         Failure(law, _NATIVE_WRAPPERS, _HASHERS, "alone it transforms many rows to a sparse matrix")
-        for law in ("dense", "sparse")
+        for law in ("dense", "sparse", "merge")
     ),
     Failure("dicts", ("| Select", "Union"), _HASHERS, "behind it, the zeros of a row are listed"),
     Failure("verbs", ("Func |",), ALL, "a pipeline in Python has no features, classes and max_classes"),
@@ -143,7 +166,20 @@ RARE = ("rare", "merge", "train", "batches")
 ABLE = [
     case
     for case in CASES
-    if case.name.startswith(("linear_model.", "kernel.", "basis.", "compose.", "decomposition.", "Standard"))
+    if case.name.startswith(
+        (
+            "basis.",
+            "compose.",
+            "decomposition.",
+            "feature_",
+            "kernel.",
+            "linear_model.",
+            "naive_bayes.",
+            "preprocessing.",
+            "Standard",
+            "TargetEncoder |",
+        )
+    )
 ]
 
 

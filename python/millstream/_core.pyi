@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "BufferPool",
+    "CovarianceEstimator",
     "DictHasher",
     "DriftDetector",
     "FeatureDriftDetector",

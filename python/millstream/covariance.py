@@ -192,8 +192,10 @@ class EmpiricalPrecision(CovarianceEstimator):
     ddof
         Delta degrees of freedom: the divisor of the covariance is the total weight minus `ddof`.
 
-    Notes ----- River updates an inverse that starts with the identity, and the result depends on that for long.
-    This one is the inverse to rounding.
+    Notes
+    -----
+    River updates an inverse that starts with the identity, and the result depends on that for long. This one is the
+    inverse to rounding.
 
     Examples
     --------
@@ -292,8 +294,10 @@ class LedoitWolf(_Shrunk):
     is replaced by the mean of its feature so far, and a new feature had its first value in all rows before.
     `merge` is exact up to rounding, for the same features.
 
-    Notes ----- River's `LedoitWolfCovariance` shrinks an exponentially weighted covariance, by an amount that it
-    estimates from distances to earlier covariances.
+    Notes
+    -----
+    River's `LedoitWolfCovariance` shrinks an exponentially weighted covariance, by an amount that it estimates from
+    distances to earlier covariances.
 
     Examples
     --------
@@ -305,8 +309,10 @@ class LedoitWolf(_Shrunk):
     >>> cov.covariance_.round(6).tolist()
     [[1.291667, 0.0], [0.0, 1.208333]]
 
-    References ---------- Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional
-    covariance matrices. Journal of Multivariate Analysis 88.
+    References
+    ----------
+    Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices. Journal of
+    Multivariate Analysis 88.
     """
 
     name = "covariance.LedoitWolf"
@@ -329,8 +335,10 @@ class OAS(_Shrunk):
     >>> round(cov.shrinkage_, 6)
     0.572559
 
-    References ---------- Chen, Y., Wiesel, A., Eldar, Y. C. and Hero, A. O. (2010). Shrinkage algorithms for MMSE
-    covariance estimation. IEEE Transactions on Signal Processing 58.
+    References
+    ----------
+    Chen, Y., Wiesel, A., Eldar, Y. C. and Hero, A. O. (2010). Shrinkage algorithms for MMSE covariance estimation. IEEE
+    Transactions on Signal Processing 58.
     """
 
     name = "covariance.OAS"

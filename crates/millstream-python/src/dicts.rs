@@ -222,7 +222,7 @@ fn read_item(
     }
 }
 
-fn too_large(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyErr {
+pub fn too_large(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyErr {
     let (key, got) = (quoted(key), shown(value));
     raise(value.py(), &Fault::value(format!("feature {key}: a number must fit in a float, got {got}")))
 }

@@ -8,6 +8,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
+use crate::dicts::{plain_dict, too_large};
 use crate::errors::{quoted, raise, read_text, shown, OrRaise};
 
 /// Words of texts, and the number of texts with each.
@@ -238,11 +239,11 @@ fn entries(
             continue;
         } else if let Ok(flag) = value.cast::<PyBool>() {
             f64::from(flag.is_true())
+        } else if value.is_exact_instance_of::<PyInt>() {
+            value.extract::<f64>().map_err(|_| too_large(&key, &value))?
         } else {
-            value.extract::<f64>().map_err(|_| {
-                let (name, got) = (quoted(&key), shown(&value));
-                raise(py, &Fault::wrong_type(format!("feature {name} must be a number or a str, got {got}")))
-            })?
+            // Python converts other kinds of numbers and of missing values, and refuses the rest.
+            return entries(&plain_dict(x.as_any())?, hashing, indices, values);
         };
         if number == 0.0 || number.is_nan() {
             continue;

@@ -193,11 +193,12 @@ class TargetEncoder(Keyed, Native, Transformer):
         came too late; with `"evict"` it replaces the value learned least recently, whose targets are forgotten;
         with `"refuse"` its row is refused.
 
-    Notes ----- After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that
-    scikit-learn has a column for the first of several classes too. scikit-learn needs cross-fitting to keep the
-    target of a row out of its encoding; here the order of the stream does that. A missing value is a value of its
-    own, as in scikit-learn. Pass whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be
-    distinguished.
+    Notes
+    -----
+    After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that scikit-learn has a
+    column for the first of several classes too. scikit-learn needs cross-fitting to keep the target of a row out of its
+    encoding; here the order of the stream does that. A missing value is a value of its own, as in scikit-learn. Pass
+    whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be distinguished.
 
     Examples
     --------
@@ -218,8 +219,10 @@ class TargetEncoder(Keyed, Native, Transformer):
     >>> for place, late in (("cafe", False), ("bar", True), ("cafe", False)):
     ...     model.learn_one({"place": place}, late)
 
-    References ---------- Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical
-    attributes in classification and prediction problems.
+    References
+    ----------
+    Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical attributes in classification and
+    prediction problems.
     """
 
     name = "preprocessing.TargetEncoder"

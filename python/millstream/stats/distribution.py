@@ -56,8 +56,10 @@ class Entropy(Statistic):
     >>> statistic
     Entropy: 1.039721
 
-    References ---------- Sovdat, B. (2014). Updating formulas and algorithms for computing entropy and Gini index
-    from time-changing data streams.
+    References
+    ----------
+    Sovdat, B. (2014). Updating formulas and algorithms for computing entropy and Gini index from time-changing data
+    streams.
     """
 
     name = "stats.Entropy"

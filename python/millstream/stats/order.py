@@ -161,8 +161,10 @@ class MAD(Statistic):
     A measure of spread that outliers hardly change. Medians are those of `Quantile(0.5)`: exact up to 1,024
     numbers, from a summary of the numbers beyond that.
 
-    Notes ----- River takes the median of the distances to the medians at the time of each number; this class
-    takes the distances to the current median, as the definition says.
+    Notes
+    -----
+    River takes the median of the distances to the medians at the time of each number; this class takes the distances to
+    the current median, as the definition says.
 
     Examples
     --------

@@ -78,9 +78,10 @@ class ChiSquared(Pairs):
     >>> statistic.degrees_of_freedom, round(statistic.p_value, 4)
     (1, 0.0455)
 
-    References ---------- Pearson, K. (1900). On the criterion that a given system of deviations from the probable
-    in the case of a correlated system of variables is such that it can be reasonably supposed to have arisen from
-    random sampling.
+    References
+    ----------
+    Pearson, K. (1900). On the criterion that a given system of deviations from the probable in the case of a correlated
+    system of variables is such that it can be reasonably supposed to have arisen from random sampling.
     """
 
     name = "stats.ChiSquared"

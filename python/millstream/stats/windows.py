@@ -41,8 +41,10 @@ class Rolling(_Windowed):
     window_size
         Number of values in the window.
 
-    Notes ----- River's `utils.Rolling` reverts the oldest number. After 1e8 has left a window of 3, its variance
-    of 1, 2 and 3 may be 0.75; here it is 1.
+    Notes
+    -----
+    River's `utils.Rolling` reverts the oldest number. After 1e8 has left a window of 3, its variance of 1, 2 and 3 may
+    be 0.75; here it is 1.
 
     Examples
     --------
@@ -56,8 +58,10 @@ class Rolling(_Windowed):
     >>> statistic
     Rolling(Var): 0.666667
 
-    References ---------- Tangwongsan, K., Hirzel, M. and Schneider, S. (2021). In-order sliding-window
-    aggregation in worst-case constant time. The VLDB Journal 30.
+    References
+    ----------
+    Tangwongsan, K., Hirzel, M. and Schneider, S. (2021). In-order sliding-window aggregation in worst-case constant
+    time. The VLDB Journal 30.
     """
 
     name = "stats.Rolling"
