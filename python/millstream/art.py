@@ -31,8 +31,9 @@ class FuzzyART(Limited, Native, Clusterer):
     `max_prototypes` categories, a row that belongs to none is not learned, and counted in `n_skipped`: a box that
     learned it would be larger than the vigilance allows.
 
-    Values must lie in [0, 1], or in declared `limits`. A row with another value is refused. A range that follows
-    the data would change the meaning of all categories so far, so prefer `limits` to a scaler that learns.
+    A feature without declared `limits` must lie in [0, 1]: learning a row with another value is refused. A range
+    that follows the data would change the meaning of all categories so far, so prefer `limits` to a scaler that
+    learns.
 
     A missing value is left out of all sums. A nominal feature has a coordinate for each value, 1 or 0. A new
     feature joins a category with the first row that has it.
@@ -40,7 +41,7 @@ class FuzzyART(Limited, Native, Clusterer):
     Parameters
     ----------
     vigilance
-        Least match of a row and its category, in [0, 1]: the larger, the smaller and the more categories.
+        Least match of a row and its category, in [0, 1]. Larger values make more and smaller categories.
     choice
         Choice parameter; the smaller, the more small categories are preferred to large ones.
     learning_rate

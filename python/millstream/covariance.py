@@ -143,7 +143,7 @@ class CovarianceEstimator(_core.CovarianceEstimator, Measure):
 class EmpiricalCovariance(CovarianceEstimator):
     """The empirical covariance matrix.
 
-    Choose it if the rows are many more than the features. A row may lack features, and new ones may appear at any
+    Choose it if there are many more rows than features. A row may lack features, and new ones may appear at any
     time: each covariance is that of the rows that have both features, as in pandas. Then the matrix need not be
     positive definite. `merge` is exact up to rounding, and `revert` removes a row.
 
@@ -184,8 +184,8 @@ class EmpiricalCovariance(CovarianceEstimator):
 class EmpiricalPrecision(CovarianceEstimator):
     """The inverse of the empirical covariance matrix.
 
-    It is computed when it is asked for, from the covariance matrix of `EmpiricalCovariance`. It is NaN while that
-    is singular: with fewer rows than features, or with dependent ones.
+    It is computed on demand, from the covariance matrix of `EmpiricalCovariance`. It is NaN while that is singular:
+    with fewer rows than features, or with dependent ones.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ class EmpiricalPrecision(CovarianceEstimator):
 
     Notes
     -----
-    River updates an inverse that starts with the identity, and the result depends on that for long. This one is the
-    inverse to rounding.
+    River updates an inverse that starts with the identity, which affects the result for a long time. Here, the
+    inverse is exact up to rounding.
 
     Examples
     --------
@@ -286,13 +286,12 @@ class _Shrunk(CovarianceEstimator):
 class LedoitWolf(_Shrunk):
     """A covariance matrix shrunk towards a multiple of the identity, by the amount of Ledoit and Wolf.
 
-    Choose it if the features are not few compared with the rows: the empirical covariance matrix is then badly
-    conditioned or singular, and this one is neither. The amount of shrinkage minimises an estimate of the expected
-    squared error.
+    Choose it if there are few rows per feature: the empirical covariance matrix is then badly conditioned or
+    singular, and this one is neither. The amount of shrinkage minimises an estimate of the expected squared error.
 
     The result is that of `sklearn.covariance.LedoitWolf` on all rows so far, with a divisor of n. A missing number
-    is replaced by the mean of its feature so far, and a new feature had its first value in all rows before.
-    `merge` is exact up to rounding, for the same features.
+    is replaced by the mean of its feature so far, and a new feature counts as if it had had its first value in all
+    earlier rows. `merge` is exact up to rounding, for the same features.
 
     Notes
     -----

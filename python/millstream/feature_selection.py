@@ -1,8 +1,8 @@
 """Transformers that drop features.
 
 A dropped feature is missing in the output: `transform_one` leaves it out of the dict, and `transform_many` writes
-NaN. In a sparse row it is 0. It keeps its place, so a learner behind finds the weight of each feature where it
-was, and a feature may be dropped and return. Learners ignore missing features. Nominal features are always kept.
+NaN. In a sparse row it is 0. It keeps its index, so the weights of the next learner stay valid, and a dropped
+feature may return. Learners ignore missing features. Nominal features are always kept.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class SelectKBest(Native, Transformer):
     """Keeps the k features that are most similar to the target.
 
     Choose it in front of a learner that suffers from many irrelevant features, such as nearest neighbours or naive
-    Bayes. Each feature is judged alone: a feature that matters only together with others is not found; trees and
-    L1 penalties do not have this weakness.
+    Bayes. Each feature is ranked separately: a feature that matters only together with others is missed, unlike
+    with trees and L1 penalties.
 
     It learns when the target arrives, as a step of a pipeline or by `learn_one(x, y)`. Rows without a target
     change nothing. Before the first target it keeps all features. A feature whose similarity is undefined, such as

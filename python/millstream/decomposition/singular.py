@@ -91,8 +91,11 @@ class FrequentDirections(_Singular):
     >>> [{name: round(value, 4) for name, value in row.items()} for row in sketch.sketch]
     [{'a': 2.2361, 'b': 0.0}]
 
-    References ---------- Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). Frequent
-    directions: simple and deterministic matrix sketching."""
+    References
+    ----------
+    Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). Frequent directions: simple and
+    deterministic matrix sketching. SIAM Journal on Computing 45(5).
+    """
 
     name = "decomposition.FrequentDirections"
 

@@ -215,8 +215,8 @@ def _sparse_frame(rows: list[dict[str, Any]], index: Any) -> Any:
 class BagOfWords(_Vectorizer):
     """Counts the words of a text.
 
-    Choose it in front of learners of counts, such as naive Bayes and topics, if you want to see which words
-    matter: features are named by their words. `HashingVectorizer` needs no memory for words and is faster.
+    Choose it in front of learners of counts, such as naive Bayes and topic models, to see which words matter:
+    features are named by their words. `HashingVectorizer` needs no memory for words and is faster.
 
     An example is a text, or a dict whose feature `on` is the text; its other features are not part of the output:
     add them with `BagOfWords(on="text") + compose.Drop(["text"])`.
@@ -246,12 +246,12 @@ class BagOfWords(_Vectorizer):
     max_features
         Largest number of words that are stored.
     when_full
-        What happens to a new word after that: "ignore", or "evict" the word that was not seen for longest. With
-        "evict" a learner behind still meets new names without end.
+        What happens to a new word after that: "ignore", or "evict" the least recently seen word. With "evict", the
+        next learner still receives an unbounded number of new names.
 
     Notes
     -----
-    Words and counts are those of River. Consecutive words are joined by a blank, as in scikit-learn; River has
+    Words and counts are those of River. Consecutive words are joined by a space, as in scikit-learn; River has
     tuples, which models here do not accept as names.
 
     Examples
@@ -338,8 +338,8 @@ class TFIDF(_Vectorizer):
     max_features
         Largest number of words that are stored.
     when_full
-        What happens to a new word after that: "ignore", or "evict" the word that was not seen for longest, whose
-        document frequency is lost.
+        What happens to a new word after that: "ignore", or "evict" the least recently seen word, whose document
+        frequency is lost.
 
     Examples
     --------

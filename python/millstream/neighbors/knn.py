@@ -57,13 +57,13 @@ class _Windowed(Native):
 class KNNClassifier(_Windowed, Classifier):
     """k-nearest neighbours over a window: the vote of the most similar of the last rows.
 
-    Choose it where similar rows have the same class and no simple formula describes the boundary, for up to some
-    dozens of features. It follows drift, because it forgets what is older than the window. Each prediction reads
-    the whole window, so the time is proportional to `window_size` times the number of features: about 5
-    microseconds for 1,000 rows of 10 features. See "Which neighbours?" in the documentation.
+    Choose it where similar rows have the same class and no simple formula describes the boundary, for up to a few
+    dozen features. It follows drift, because it forgets rows older than the window. Each prediction reads the whole
+    window, so the time is proportional to `window_size` times the number of features: about 5 microseconds for
+    1,000 rows of 10 features. See "Which neighbours?" in the documentation.
 
-    The search is exact. Of rows at the same distance, the newer one is nearer; of classes with the same vote, the
-    one that was learned first is predicted. The votes of rows are multiplied by their sample weights.
+    The search is exact. Among rows at the same distance, newer rows rank first; among classes with the same vote,
+    the one learned first is predicted. The votes of rows are multiplied by their sample weights.
 
     Rows are stored as they were given, and each number is divided by the scale of its feature when rows are
     compared. A scaler in front of the model would store each row with the scale of its time, so that rows from
@@ -90,8 +90,8 @@ class KNNClassifier(_Windowed, Classifier):
     p
         Power of the Minkowski distance: 1 for Manhattan, 2 for Euclidean.
     scale
-        By what numbers are divided in distances: "standard" for the standard deviation, "min_max" for the range,
-        None for nothing.
+        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for no
+        scaling.
     engine
         Index for approximate searches, such as `HNSW()`; None for an exact scan.
 
@@ -189,8 +189,8 @@ class KNNRegressor(_Windowed, Regressor):
     p
         Power of the Minkowski distance: 1 for Manhattan, 2 for Euclidean.
     scale
-        By what numbers are divided in distances: "standard" for the standard deviation, "min_max" for the range,
-        None for nothing.
+        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for no
+        scaling.
     engine
         Index for approximate searches, such as `HNSW()`; None for an exact scan.
 

@@ -42,8 +42,8 @@ class StandardScaler(_Scaler):
         Whether to divide by the standard deviation.
     window_size
         Number of the last values of each feature that count; None for all. The mean and the variance are those of
-        the window exactly: a value that has left it leaves no rounding error. A missing value takes no place in
-        it. Memory is up to 40 bytes per feature and value of the window.
+        the window exactly: a value that has left it leaves no rounding error. Missing values are not counted.
+        Memory is up to 40 bytes per feature and value of the window.
 
     Examples
     --------
@@ -109,8 +109,8 @@ class MinMaxScaler(_Scaler):
         only, because learned rows update the extremes first.
     window_size
         Number of the last values of each feature that count; None for all. The extremes are those of the window
-        exactly: a value that has left it leaves no rounding error. A missing value takes no place in it. Memory is
-        up to 32 bytes per feature and value of the window.
+        exactly: a value that has left it leaves no rounding error. Missing values are not counted. Memory is up to
+        32 bytes per feature and value of the window.
 
     Examples
     --------
@@ -153,8 +153,8 @@ class MaxAbsScaler(_Scaler):
     ----------
     window_size
         Number of the last values of each feature that count; None for all. The largest absolute value is that of
-        the window exactly: a value that has left it leaves no rounding error. A missing value takes no place in
-        it. Memory is up to 24 bytes per feature and value of the window.
+        the window exactly: a value that has left it leaves no rounding error. Missing values are not counted.
+        Memory is up to 24 bytes per feature and value of the window.
 
     Examples
     --------
@@ -232,10 +232,11 @@ class RobustScaler(_Scaler):
     through; missing values stay missing. A feature whose two quantiles are equal becomes 0.
 
     Without a window, each feature has a KLL sketch of all its values, and the ranks of the quantiles are within
-    1.65 % with probability 0.99; the first hundreds of values are exact. The quantiles are computed again whenever
-    the number of values has grown by an eighth, and at the latest after `refresh_interval` values. This schedule
-    is part of the state, so that many rows are rows one by one. Memory is about 12 kB per feature, and 16 bytes
-    more for each value of `refresh_interval`. With a `window_size`, quantiles are exact after every value.
+    1.65 % with probability 0.99; quantiles of the first few hundred values are exact. The quantiles are recomputed
+    whenever the number of values has grown by an eighth, and after `refresh_interval` values at the latest. This
+    schedule is part of the state, so that learning many rows at once equals learning them one by one. Memory is
+    about 12 kB per feature, and 16 bytes more for each value of `refresh_interval`. With a `window_size`, quantiles
+    are exact after every value.
 
     `median` and `iqr` have the median and the range between the quantiles of each feature.
 
@@ -250,9 +251,9 @@ class RobustScaler(_Scaler):
     q_sup
         Upper quantile, greater than `q_inf`.
     window_size
-        Number of the last values of each feature that count, exactly and with equal weights; None for all. A
-        missing value takes no place in it. Each value takes time proportional to `window_size`, but little of it:
-        a thousand values are moved in 50 nanoseconds.
+        Number of the last values of each feature that count, exactly and with equal weights; None for all. Missing
+        values are not counted. Each value takes time proportional to `window_size`, but little of it: a thousand
+        values are moved in 50 nanoseconds.
     refresh_interval
         Largest number of values of a feature after which its quantiles are computed again, without a window.
     seed

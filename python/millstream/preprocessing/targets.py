@@ -33,8 +33,8 @@ class TargetStandardScaler(TransformedTarget):
     stochastic gradients or a neural network, if the target is not of size 1. Trees and least squares do not need
     it.
 
-    As in River, the mean and the variance (of a sample) first learn the target, and the regressor then learns the
-    scaled target. A prediction is scaled back with the mean and the variance before its target is known. Before
+    As in River, the mean and the sample variance are first updated with the target, and the regressor then learns
+    the scaled target. A prediction is scaled back with the mean and the variance before its target is known. Before
     the first target, the prediction is 0, and then the first target. If the regressor predicts intervals, their
     limits are scaled back too.
 
@@ -100,9 +100,9 @@ class TargetMinMaxScaler(TransformedTarget):
     Choose it for a learner that expects targets in [0, 1]. One outlier compresses all other targets; if outliers
     can occur, choose `TargetStandardScaler`.
 
-    As in River, the extremes first learn the target, and the regressor then learns the scaled target. A prediction
-    is scaled back with the extremes before its target is known; before the first target it is that of the
-    regressor. Predictions may exceed the extremes: add a `PredClipper` if they must not.
+    As in River, the extremes are first updated with the target, and the regressor then learns the scaled target. A
+    prediction is scaled back with the extremes before its target is known; before the first target it is that of
+    the regressor. Predictions may exceed the extremes: add a `PredClipper` if they must not.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ class PredClipper(TransformedTarget):
 
 class _NativePredClipper(CompiledTarget, PredClipper):
     def __init__(self, model: Any, y_min: float | None = None, y_max: float | None = None) -> None:
-        y_min = None if y_min == -math.inf else y_min
-        y_max = None if y_max == math.inf else y_max
+        y_min = None if isinstance(y_min, float) and y_min == -math.inf else y_min
+        y_max = None if isinstance(y_max, float) and y_max == math.inf else y_max
         self._build_around(model=model, y_min=y_min, y_max=y_max)
 
 

@@ -81,5 +81,5 @@ class RSLVQ(PrototypeClassifier):
 
     @property
     def n_drifts(self) -> int:
-        """How often the errors on a class have risen, so that it started again."""
+        """Number of restarts of a class after its errors had risen."""
         return int(self._numbers()["drifts"])

@@ -4,10 +4,10 @@
     mean.update(3.0)
     mean.get()
 
-A number of weight 2 counts as two. A statistic is NaN while it is undefined, as in NumPy (River returns 0).
-`merge` (also `+`) combines it with the same statistic of another stream, where the result is exact up to
-rounding; `-` and `revert` remove a part or a number of those that allow it. `Rolling` and `TimeRolling` restrict
-any of them to a window.
+A number of weight 2 counts twice. A statistic is NaN while it is undefined, as in NumPy (River returns 0). `merge`
+(also `+`) combines it with the same statistic of another stream, where the result is exact up to rounding; `-` and
+`revert` remove a part or a number of those that allow it. `Rolling` and `TimeRolling` restrict any of them to a
+window.
 """
 
 from __future__ import annotations
