@@ -162,9 +162,11 @@ def test_a_bad_feature_is_refused(case: Case) -> None:
         with pytest.raises(builtin) as failure:
             learn_one(case, model, x, 1.0)
         check(case, failure, words)
-        with pytest.raises(builtin) as failure:
-            answer(case, model, x)
-        check(case, failure, words)
+        # FeatureHasher transforms a dict without the schema, so that a feature may be a number or a string.
+        if case.name != "preprocessing.FeatureHasher" or not isinstance(value, (str, float, bool)):
+            with pytest.raises(builtin) as failure:
+                answer(case, model, x)
+            check(case, failure, words)
         if case.role != "transformer":
             with pytest.raises(builtin) as failure:
                 model.step_one(x, case.target(1.0))

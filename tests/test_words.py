@@ -225,3 +225,24 @@ class TestTFIDF:
                 TFIDF()._words.restore(forged)
         with pytest.raises(errors.MillstreamError):
             TFIDF(max_features=1)._words.restore(state)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "stop", "skip"])
+@pytest.mark.parametrize("w", [None, [1.0, 1.0, 1.0]])
+def test_many_dicts_are_learned_like_single_ones(on_error, w):
+    rows = [{"k": "aa bb"}, {"k": "bb"}, {"k": None}]
+    many, one = BagOfWords(on="k"), BagOfWords(on="k")
+    assert many.learn_many(rows, None, w, on_error=on_error) == 0
+    for row in rows:
+        one.learn_one(row)
+    assert many.vocabulary == one.vocabulary == {"aa": 1, "bb": 2}
+    assert many.learned == one.learned == 3
+
+
+def test_texts_and_targets_must_match():
+    model = BagOfWords()
+    with pytest.raises(ValueError, match="y has 3 values for 1 rows"):
+        model.learn_many(["aa"], [1, 2, 3])
+    with pytest.raises(TypeError, match="must be a str"):
+        model.learn_one(np.array([1.0, 2.0]))
+    assert model.vocabulary == {}

@@ -184,8 +184,8 @@ class EmpiricalCovariance(CovarianceEstimator):
 class EmpiricalPrecision(CovarianceEstimator):
     """The inverse of the empirical covariance matrix.
 
-    It is computed on demand, from the covariance matrix of `EmpiricalCovariance`. It is NaN while that is singular:
-    with fewer rows than features, or with dependent ones.
+    It is computed on demand, from the covariance matrix of `EmpiricalCovariance`. It is NaN while that is
+    singular: with fewer rows than features, or with dependent ones.
 
     Parameters
     ----------
@@ -295,8 +295,8 @@ class LedoitWolf(_Shrunk):
 
     Notes
     -----
-    River's `LedoitWolfCovariance` shrinks an exponentially weighted covariance, by an amount that it estimates from
-    distances to earlier covariances.
+    River's `LedoitWolfCovariance` shrinks an exponentially weighted covariance, by an amount that it estimates
+    from distances to earlier covariances.
 
     Examples
     --------
@@ -310,8 +310,8 @@ class LedoitWolf(_Shrunk):
 
     References
     ----------
-    Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices. Journal of
-    Multivariate Analysis 88.
+    Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices.
+    Journal of Multivariate Analysis 88.
     """
 
     name = "covariance.LedoitWolf"
@@ -336,8 +336,8 @@ class OAS(_Shrunk):
 
     References
     ----------
-    Chen, Y., Wiesel, A., Eldar, Y. C. and Hero, A. O. (2010). Shrinkage algorithms for MMSE covariance estimation. IEEE
-    Transactions on Signal Processing 58.
+    Chen, Y., Wiesel, A., Eldar, Y. C. and Hero, A. O. (2010). Shrinkage algorithms for MMSE covariance
+    estimation. IEEE Transactions on Signal Processing 58.
     """
 
     name = "covariance.OAS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,10 @@ __all__ = ["TFIDF", "BagOfWords"]
 _PATTERN = r"(?u)\b\w[\w\-]+\b"
 
 _WHEN_FULL = ("ignore", "evict")
+
+
+def _is_missing(text: Any) -> bool:
+    return text is None or (isinstance(text, float) and math.isnan(text)) or type(text).__name__ == "NAType"
 
 
 class _Vectorizer(Transformer):
@@ -67,7 +72,7 @@ class _Vectorizer(Transformer):
             max_features=max_features,
             evicts=when_full == "evict",
             ngrams=(low, high),
-            lowercase=lowercase and preprocessor is None,
+            lowercase=bool(lowercase) and preprocessor is None,
             stop_words=sorted(self.stop_words or ()),
         )
 
@@ -79,7 +84,7 @@ class _Vectorizer(Transformer):
             x = x[self.on]
         elif isinstance(x, Mapping) and len(x) == 1:
             x = next(iter(x.values()))
-        if x is None or x != x:
+        if _is_missing(x):
             x = ""
         if not isinstance(x, str):
             message = "a text must be a str" if self.on is not None else "an example must be a str, or set `on`"
@@ -114,13 +119,16 @@ class _Vectorizer(Transformer):
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
         """Learn texts: a list, a series, or the column `on` of a frame or of dicts."""
         texts = self._texts(X)
-        if isinstance(texts, list) and w is None and on_error == "raise":
+        if y is not None and hasattr(y, "__len__") and len(y) != len(texts):
+            raise InvalidValue(f"{title_of(self)}: y has {len(y)} values for {len(texts)} rows")
+        if w is None and on_error == "raise":
             ready = [self._text(text) for text in texts]
             for text in ready:
                 self._words.learn(text)
             self.learned += len(ready)
             return 0
-        rows = [{self.on if self.on is not None else "text": text} for text in texts]
+        column = self.on if self.on is not None else "text"
+        rows = [text if isinstance(text, Mapping) else {column: text} for text in texts]
         return super().learn_many(rows, y, w, on_error=on_error)
 
     def _transformed(self, text: str | list[str]) -> dict[str, Any]:

@@ -58,9 +58,9 @@ class KNNClassifier(_Windowed, Classifier):
     """k-nearest neighbours over a window: the vote of the most similar of the last rows.
 
     Choose it where similar rows have the same class and no simple formula describes the boundary, for up to a few
-    dozen features. It follows drift, because it forgets rows older than the window. Each prediction reads the whole
-    window, so the time is proportional to `window_size` times the number of features: about 5 microseconds for
-    1,000 rows of 10 features. See "Which neighbours?" in the documentation.
+    dozen features. It follows drift, because it forgets rows older than the window. Each prediction reads the
+    whole window, so the time is proportional to `window_size` times the number of features: about 5 microseconds
+    for 1,000 rows of 10 features. See "Which neighbours?" in the documentation.
 
     The search is exact. Among rows at the same distance, newer rows rank first; among classes with the same vote,
     the one learned first is predicted. The votes of rows are multiplied by their sample weights.
@@ -90,8 +90,8 @@ class KNNClassifier(_Windowed, Classifier):
     p
         Power of the Minkowski distance: 1 for Manhattan, 2 for Euclidean.
     scale
-        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for no
-        scaling.
+        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for
+        no scaling.
     engine
         Index for approximate searches, such as `HNSW()`; None for an exact scan.
 
@@ -189,8 +189,8 @@ class KNNRegressor(_Windowed, Regressor):
     p
         Power of the Minkowski distance: 1 for Manhattan, 2 for Euclidean.
     scale
-        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for no
-        scaling.
+        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for
+        no scaling.
     engine
         Index for approximate searches, such as `HNSW()`; None for an exact scan.
 

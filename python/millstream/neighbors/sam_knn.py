@@ -39,8 +39,8 @@ class SAMKNNClassifier(Native, Classifier):
     p
         Power of the Minkowski distance: 1 for Manhattan, 2 for Euclidean.
     scale
-        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for no
-        scaling.
+        Divisor of numbers in distances: "standard" for the standard deviation, "min_max" for the range, None for
+        no scaling.
     seed
         Seed of the compression of the long-term memory.
 

@@ -195,10 +195,10 @@ class TargetEncoder(Keyed, Native, Transformer):
 
     Notes
     -----
-    After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that scikit-learn has a
-    column for the first of several classes too. scikit-learn needs cross-fitting to keep the target of a row out of its
-    encoding; here the order of the stream does that. A missing value is a value of its own, as in scikit-learn. Pass
-    whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be distinguished.
+    After all rows, encodings are those of scikit-learn's `TargetEncoder` after `fit`, except that scikit-learn
+    has a column for the first of several classes too. scikit-learn needs cross-fitting to keep the target of a
+    row out of its encoding; here the order of the stream does that. A missing value is a value of its own, as in
+    scikit-learn. Pass whole numbers beyond 2⁵³ as strings: as numbers, neighbours could not be distinguished.
 
     Examples
     --------
@@ -221,8 +221,8 @@ class TargetEncoder(Keyed, Native, Transformer):
 
     References
     ----------
-    Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical attributes in classification and
-    prediction problems.
+    Micci-Barreca, D. (2001). A preprocessing scheme for high-cardinality categorical attributes in classification
+    and prediction problems.
     """
 
     name = "preprocessing.TargetEncoder"

@@ -235,8 +235,8 @@ class RobustScaler(_Scaler):
     1.65 % with probability 0.99; quantiles of the first few hundred values are exact. The quantiles are recomputed
     whenever the number of values has grown by an eighth, and after `refresh_interval` values at the latest. This
     schedule is part of the state, so that learning many rows at once equals learning them one by one. Memory is
-    about 12 kB per feature, and 16 bytes more for each value of `refresh_interval`. With a `window_size`, quantiles
-    are exact after every value.
+    about 12 kB per feature, and 16 bytes more for each value of `refresh_interval`. With a `window_size`,
+    quantiles are exact after every value.
 
     `median` and `iqr` have the median and the range between the quantiles of each feature.
 

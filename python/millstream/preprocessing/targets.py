@@ -34,9 +34,9 @@ class TargetStandardScaler(TransformedTarget):
     it.
 
     As in River, the mean and the sample variance are first updated with the target, and the regressor then learns
-    the scaled target. A prediction is scaled back with the mean and the variance before its target is known. Before
-    the first target, the prediction is 0, and then the first target. If the regressor predicts intervals, their
-    limits are scaled back too.
+    the scaled target. A prediction is scaled back with the mean and the variance before its target is known.
+    Before the first target, the prediction is 0, and then the first target. If the regressor predicts intervals,
+    their limits are scaled back too.
 
     Parameters
     ----------

@@ -58,8 +58,8 @@ class Entropy(Statistic):
 
     References
     ----------
-    Sovdat, B. (2014). Updating formulas and algorithms for computing entropy and Gini index from time-changing data
-    streams.
+    Sovdat, B. (2014). Updating formulas and algorithms for computing entropy and Gini index from time-changing
+    data streams.
     """
 
     name = "stats.Entropy"

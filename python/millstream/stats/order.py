@@ -163,8 +163,8 @@ class MAD(Statistic):
 
     Notes
     -----
-    River takes the median of the distances to the medians at the time of each number; this class takes the distances to
-    the current median, as the definition says.
+    River takes the median of the distances to the medians at the time of each number; this class takes the
+    distances to the current median, as the definition says.
 
     Examples
     --------

@@ -80,8 +80,8 @@ class ChiSquared(Pairs):
 
     References
     ----------
-    Pearson, K. (1900). On the criterion that a given system of deviations from the probable in the case of a correlated
-    system of variables is such that it can be reasonably supposed to have arisen from random sampling.
+    Pearson, K. (1900). On the criterion that a given system of deviations from the probable in the case of a
+    correlated system of variables is such that it can be reasonably supposed to have arisen from random sampling.
     """
 
     name = "stats.ChiSquared"

@@ -43,8 +43,8 @@ class Rolling(_Windowed):
 
     Notes
     -----
-    River's `utils.Rolling` reverts the oldest number. After 1e8 has left a window of 3, its variance of 1, 2 and 3 may
-    be 0.75; here it is 1.
+    River's `utils.Rolling` reverts the oldest number. After 1e8 has left a window of 3, its variance of 1, 2 and
+    3 may be 0.75; here it is 1.
 
     Examples
     --------
@@ -60,8 +60,8 @@ class Rolling(_Windowed):
 
     References
     ----------
-    Tangwongsan, K., Hirzel, M. and Schneider, S. (2021). In-order sliding-window aggregation in worst-case constant
-    time. The VLDB Journal 30.
+    Tangwongsan, K., Hirzel, M. and Schneider, S. (2021). In-order sliding-window aggregation in worst-case
+    constant time. The VLDB Journal 30.
     """
 
     name = "stats.Rolling"
