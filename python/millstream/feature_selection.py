@@ -115,7 +115,7 @@ class VarianceThreshold(Native, Transformer):
 
 
 class PoissonInclusion(Native, Transformer):
-    """Includes each feature at random after it was seen some times, and then for ever.
+    """Includes each feature after a random number of occurrences, and then permanently.
 
     Choose it for very many sparse features, most of which are rare, such as words or identifiers: a rare feature
     costs no weight in the learner behind. Each learned row in which a feature is not 0 includes it with

@@ -29,7 +29,7 @@ const NAME: &str = "feature_selection.PoissonInclusion";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Includes each feature at random after it was seen some times",
+    words: "Includes each feature after a random number of occurrences",
     parameters: &[
         Parameter::new(
             "p",

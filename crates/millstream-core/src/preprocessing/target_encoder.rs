@@ -85,7 +85,8 @@ impl Tally {
         let difference = y - *mean;
         let step = difference * (w / total);
         *mean += step;
-        *squares += w * difference * (y - *mean);
+        // Rounding may move the mean beyond the number.
+        *squares += (w * difference * (y - *mean)).max(0.0);
         *weight = total;
         match total.is_finite() && mean.is_finite() && squares.is_finite() {
             true => Ok(()),
