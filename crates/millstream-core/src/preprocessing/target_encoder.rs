@@ -85,8 +85,9 @@ impl Tally {
         let difference = y - *mean;
         let step = difference * (w / total);
         *mean += step;
-        // Rounding may move the mean beyond the number.
-        *squares += (w * difference * (y - *mean)).max(0.0);
+        let added = w * difference * (y - *mean);
+        // Rounding may move the mean beyond the number; NaN is an overflow.
+        *squares += if added < 0.0 { 0.0 } else { added };
         *weight = total;
         match total.is_finite() && mean.is_finite() && squares.is_finite() {
             true => Ok(()),
