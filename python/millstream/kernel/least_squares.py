@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Regressor
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.python_kernels import KernelFunction, needs_python
@@ -62,14 +63,14 @@ class KernelRLS(Native, Regressor):
             return PythonKernelRLS(kernel, *others, **{cls.aliases.get(name, name): more[name] for name in more})
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         kernel: Kernel | KernelFunction | str = "kernel.RBF",
         tolerance: float = 0.01,
         l2: float = 0.01,
         budget: int | None = 500,
-    ) -> None:
-        super().__init__(kernel=cast("Any", kernel), tolerance=tolerance, l2=l2, budget=budget)
+    ) -> None: ...
 
     @property
     def points(self) -> list[dict[str, Any]]:

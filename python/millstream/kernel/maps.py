@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from millstream._native import Native
 from millstream._part import forwarded
@@ -100,13 +100,13 @@ class Nystroem(Native, Transformer):
             return PythonNystroem(kernel, *others, **more)
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         kernel: Kernel | KernelFunction | str = "kernel.RBF",
         n_components: int = 100,
         tolerance: float = 0.01,
-    ) -> None:
-        super().__init__(kernel=cast("Any", kernel), n_components=n_components, tolerance=tolerance)
+    ) -> None: ...
 
     @property
     def landmarks(self) -> list[dict[str, Any]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from millstream._native import Native
-from millstream._part import describe
+from millstream._part import describe, forwarded
 from millstream.base import Classifier, Regressor
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.python_kernels import (
@@ -108,6 +108,7 @@ class KernelSGD(Native, Scores, Classifier):
             return PythonKernelSGD(kernel, loss, *others, **more)
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         kernel: Kernel | KernelFunction | str = "kernel.RBF",
@@ -118,17 +119,7 @@ class KernelSGD(Native, Scores, Classifier):
         budget: int | None = 1000,
         maintenance: str = "auto",
         tolerance: float = 0.01,
-    ) -> None:
-        super().__init__(
-            kernel=cast("Any", kernel),
-            loss=loss,
-            learning_rate=learning_rate,
-            l2=l2,
-            intercept=intercept,
-            budget=budget,
-            maintenance=maintenance,
-            tolerance=tolerance,
-        )
+    ) -> None: ...
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -189,6 +180,7 @@ class KernelSGDRegressor(Native, Regressor):
             return PythonKernelSGDRegressor(kernel, *others, **more)
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         kernel: Kernel | KernelFunction | str = "kernel.RBF",
@@ -199,17 +191,7 @@ class KernelSGDRegressor(Native, Regressor):
         budget: int | None = 1000,
         maintenance: str = "auto",
         tolerance: float = 0.01,
-    ) -> None:
-        super().__init__(
-            kernel=cast("Any", kernel),
-            loss=loss,
-            learning_rate=learning_rate,
-            l2=l2,
-            intercept=intercept,
-            budget=budget,
-            maintenance=maintenance,
-            tolerance=tolerance,
-        )
+    ) -> None: ...
 
     @property
     def points(self) -> list[dict[str, Any]]:

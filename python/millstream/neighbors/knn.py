@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from millstream._answers import each_row
 from millstream._echo import typed
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier, Features, Regressor
 from millstream.errors import InvalidType, InvalidValue
 from millstream.neighbors.engines import SearchEngine
@@ -146,6 +147,7 @@ class KNNClassifier(_Windowed, Classifier):
             return FunctionKNNClassifier(n_neighbors, window_size, weights, metric, *others, **more)
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -155,16 +157,7 @@ class KNNClassifier(_Windowed, Classifier):
         p: float = 2.0,
         scale: str | None = "standard",
         engine: SearchEngine | str | None = None,
-    ) -> None:
-        super().__init__(
-            n_neighbors=n_neighbors,
-            window_size=window_size,
-            weights=weights,
-            metric=cast("Any", metric),
-            p=p,
-            scale=scale,
-            engine=engine,
-        )
+    ) -> None: ...
 
 
 class KNNRegressor(_Windowed, Regressor):
@@ -224,6 +217,7 @@ class KNNRegressor(_Windowed, Regressor):
             return FunctionKNNRegressor(n_neighbors, window_size, weights, metric, *others, **more)
         return super().__new__(cls)
 
+    @forwarded
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -233,13 +227,4 @@ class KNNRegressor(_Windowed, Regressor):
         p: float = 2.0,
         scale: str | None = "standard",
         engine: SearchEngine | str | None = None,
-    ) -> None:
-        super().__init__(
-            n_neighbors=n_neighbors,
-            window_size=window_size,
-            weights=weights,
-            metric=cast("Any", metric),
-            p=p,
-            scale=scale,
-            engine=engine,
-        )
+    ) -> None: ...

@@ -86,8 +86,8 @@ class Link(Wrapper):
 
     name = "stats.Link"
 
-    def __init__(self, left: Statistic | str, right: Statistic | str) -> None:
-        super().__init__(left=left, right=right)
+    @forwarded
+    def __init__(self, left: Statistic | str, right: Statistic | str) -> None: ...
 
     def update(self, x: Any, *more: Any, w: float = 1.0, t: Any = None) -> None:
         """Add a number, or a pair if `left` is of two variables; with the time `t` if a part needs it."""
