@@ -15,7 +15,7 @@ import scipy.stats
 
 import millstream
 from millstream import stats
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from streams import ARGUMENTS
 
 pytestmark = pytest.mark.linear_algebra
