@@ -6,6 +6,7 @@ pandas is loaded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, repeat
 from typing import Any
@@ -184,6 +185,21 @@ def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
     name = _name(name)
     dtype = series.dtype
     if hasattr(series, "cat"):
+def _with_infinite(w: Any) -> Any:
+    """Weights of which some are too large for a float."""
+    try:
+        return np.array([math.nan if value is None else _float(value) for value in w])
+    except (TypeError, ValueError):
+        raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
         return name, series.cat.codes.to_numpy(), _texts(name, series.cat.categories)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         return name, _numbers(name, series.to_numpy()), None
@@ -348,8 +364,12 @@ def targets(y: Any) -> Any:
     return values
 
 
-def weights(w: Any) -> Any:
-    """Sample weights as an array."""
+def weights(w: Any, *, by_row: bool = False) -> Any:
+    """Sample weights as an array.
+
+    An integer that is too large for a float is refused. With `by_row` it becomes infinite, so that only its row is
+    refused or skipped.
+    """
     if w is None:
         return None
     try:
@@ -359,6 +379,8 @@ def weights(w: Any) -> Any:
         raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
         raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
+        if by_row:
+            return _with_infinite(w)
     if array.ndim != 1:
         raise InvalidValue(f"w must have one number per row, got {array.ndim} dimensions")
     return array
@@ -405,7 +427,7 @@ def examples(X: Any, y: Any, w: Any) -> Iterator[tuple[Any, Any, float]]:
     column = targets(y)
     if isinstance(column, np.ndarray):
         column = column.tolist()
-    ws = weights(w)
+    ws = weights(w, by_row=True)
     rows = list(dicts(X)) if column is not None or ws is not None else dicts(X)
     if column is not None and len(column) != len(rows):  # type: ignore[arg-type]
         raise InvalidValue(f"y has {len(column)} values for {len(rows)} rows")  # type: ignore[arg-type]

@@ -277,7 +277,7 @@ class Native(_core.Model):
     def _beside(self, y: Any, w: Any) -> tuple[Any, Any]:
         """Targets and weights as the core reads them."""
         try:
-            return _frames.targets(y), _frames.weights(w)
+            return _frames.targets(y), _frames.weights(w, by_row=True)
         except MillstreamError as error:
             raise error.by(self._title()) from None
 

@@ -365,7 +365,7 @@ def _table(
     size = height(parts)
     if optional:
         y = np.full(size, None, dtype=object) if y is None else np.array(as_list(y), dtype=object)
-    y, w = y if optional else _frames.targets(y), _frames.weights(w)
+    y, w = y if optional else _frames.targets(y), _frames.weights(w, by_row=True)
     if y is None:
         raise InvalidType("a stream must have targets: (X, y)")
     for what, column in (("y", y), ("w", w), ("time", now), ("label_time", due)):
