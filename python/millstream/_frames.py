@@ -20,10 +20,14 @@ from millstream.errors import InvalidType, InvalidValue
 _PLAIN = (float, int, str, type(None))
 
 
-def plain_dict(x: Any) -> dict[Any, Any]:
-    """A dict whose values need no Python code to be read."""
+def plain_dict(x: Any, times: Sequence[Any] = ()) -> dict[Any, Any]:
+    """A dict whose values need no Python code to be read; the features `times` may be dates."""
     if not isinstance(x, Mapping):
         raise InvalidType(f"an example must be a dict of features, got {type(x).__name__}")
+    if times:
+        from millstream._dates import row_in_seconds
+
+        x = row_in_seconds(x, times)
     return {_name(key): _plain(key, value) for key, value in x.items()}
 
 
@@ -181,10 +185,6 @@ def _too_large(values: Sequence[Any]) -> int:
     return 0
 
 
-def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
-    name = _name(name)
-    dtype = series.dtype
-    if hasattr(series, "cat"):
 def _with_infinite(w: Any) -> Any:
     """Weights of which some are too large for a float."""
     try:
@@ -200,6 +200,10 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
+    name = _name(name)
+    dtype = series.dtype
+    if hasattr(series, "cat"):
         return name, series.cat.codes.to_numpy(), _texts(name, series.cat.categories)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         return name, _numbers(name, series.to_numpy()), None
@@ -375,12 +379,12 @@ def weights(w: Any, *, by_row: bool = False) -> Any:
     try:
         array = np.asarray(filled(w), dtype=np.float64)
     except OverflowError:
+        if by_row:
+            return _with_infinite(w)
         row = _too_large(given := list(w))
         raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
         raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
-        if by_row:
-            return _with_infinite(w)
     if array.ndim != 1:
         raise InvalidValue(f"w must have one number per row, got {array.ndim} dimensions")
     return array
