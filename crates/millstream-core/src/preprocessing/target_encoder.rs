@@ -17,6 +17,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_table::{Capacity, WhenFull, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -80,6 +81,7 @@ impl Tally {
     /// Add a number (West 1979).
     #[inline]
     fn add_number(&mut self, y: f64, w: f64) -> Result<()> {
+        check_numbers(NAME, &[y], LARGEST)?;
         let [weight, mean, squares, _] = &mut self.few;
         let total = *weight + w;
         let difference = y - *mean;
