@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Rows;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
@@ -22,7 +23,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{learn_each, transform_each, Examples, KnownTruths, Transformer};
 
 use super::key_columns::{Encoded, KeyColumns, SavedColumns, FEATURES};
 
@@ -110,6 +111,15 @@ impl Tally {
         match self.weight_of_classes().is_finite() {
             true => Ok(()),
             false => Err(Fault::overflow(NAME)),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, y: Truth, w: f64) -> Result<()> {
+        match y {
+            Truth::Number(y) => self.add_number(y, w),
+            Truth::Class(class) => self.add_class(class as usize, w),
+            Truth::None => Ok(()),
         }
     }
 
@@ -268,11 +278,13 @@ impl TargetEncoder {
     }
 
     fn classes(&self) -> u32 {
+        if self.kind != TargetKind::Classes {
+            return 0;
+        }
         let few = self.all.few.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1);
-        match (self.kind, self.all.more.len()) {
-            (TargetKind::Classes, 0) => few as u32,
-            (TargetKind::Classes, more) => (FEW + more) as u32,
-            _ => 0,
+        match self.all.more.len() {
+            0 => few as u32,
+            more => (FEW + more) as u32,
         }
     }
 
@@ -287,17 +299,34 @@ impl TargetEncoder {
             let (known, got) = (words(self.kind), words(kind));
             return Err(Fault::wrong_type(format!("{NAME}: the targets are {known}, got {got}")));
         }
-        let add = |tally: &mut Tally| match y {
-            Truth::Number(y) => tally.add_number(y, w),
-            Truth::Class(class) => tally.add_class(class as usize, w),
-            Truth::None => Ok(()),
-        };
+        let add = |tally: &mut Tally| tally.add(y, w);
         self.kind = kind;
         add(&mut self.all)?;
         let TargetEncoder { encoded, keys, .. } = self;
         encoded.each_key(x, |slot, key| add(keys.learn(NAME, slot, key)?))?;
         self.add_columns(x, self.classes());
         Ok(())
+    }
+}
+
+impl TargetEncoder {
+    /// Learn rows of one width and kind that none can refuse and none reverts: features do not depend on each other, so
+    /// they are learned one after the other.
+    fn learn_columns(&mut self, examples: &Examples<'_>, values: &[f64], kinds: &[FeatureKind]) {
+        let Examples { rows, truths, .. } = examples;
+        let mut sound = true;
+        for row in 0..rows.len() {
+            sound &= self.all.add(truths.at(row), examples.weight(row)).is_ok();
+            self.add_columns(rows.at(row), self.classes());
+        }
+        let TargetEncoder { encoded, keys, .. } = self;
+        for (slot, _) in kinds.iter().enumerate().filter(|(slot, &kind)| encoded.has(*slot, kind)) {
+            let column = values[slot..].iter().copied().step_by(kinds.len());
+            keys.learn_column(slot, column, |row, tally| {
+                sound &= tally.add(truths.at(row), examples.weight(row)).is_ok();
+            });
+        }
+        debug_assert!(sound, "infallible");
     }
 }
 
@@ -356,7 +385,8 @@ impl Part for TargetEncoder {
     }
 
     fn infallible(&self) -> bool {
-        let moderate = |number: &f64| number.abs() <= 1e200;
+        // A moderate weight times the square of a difference from such a mean, 1e260, does not overflow.
+        let moderate = |number: &f64| number.abs() <= 1e100;
         self.keys.capacity().when_full != WhenFull::Refuse
             && self.all.few.iter().chain(&self.all.more).all(moderate)
     }
@@ -419,6 +449,32 @@ impl Transformer for TargetEncoder {
             self.undo();
         }
         learned
+    }
+
+    /// Only the last row can be reverted, so the others are learned feature by feature, if none can be refused.
+    fn learn_batch(&mut self, examples: &Examples<'_>, scratch: &mut Scratch) -> usize {
+        let kind = match examples.truths {
+            KnownTruths::None => TargetKind::Unknown,
+            KnownTruths::Numbers(_) => TargetKind::Numbers,
+            KnownTruths::Classes(_) => TargetKind::Classes,
+        };
+        let known = kind != TargetKind::Unknown && (self.kind == kind || self.kind == TargetKind::Unknown);
+        let before = examples.slice(0, examples.len().saturating_sub(1));
+        let Rows::Mixed { values, kinds } = before.rows else { return learn_each(self, examples, 0, scratch) };
+        if !known || !self.infallible() || !examples.are_moderate() {
+            return learn_each(self, examples, 0, scratch);
+        }
+        self.kind = kind;
+        self.keys.mark();
+        self.learn_columns(&before, values, kinds);
+        learn_each(self, examples, before.len(), scratch)
+    }
+
+    fn transform_batch(&self, rows: &Rows<'_>, width: usize, out: &mut Vec<f64>, scratch: &mut Scratch) {
+        let encode = |slot, key| self.encode(slot, key, SECOND);
+        if !self.columns.is_empty() || !self.encoded.write_batch(rows, width, out, encode) {
+            transform_each(self, rows, width, out, scratch);
+        }
     }
 
     /// Transform, then learn: a learner must not see the target of a row in its features.
