@@ -78,6 +78,14 @@ pub trait Table: Sync {
     fn columns(&self) -> &[Column];
     /// Rows `from` to `to`, row-major: in place if they lie so, else copied into `buffer`.
     fn block<'b>(&'b self, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> &'b [f64];
+    /// The number of categories of all nominal columns.
+    fn categories(&self) -> usize {
+        let count = |column: &Column| match column {
+            Column::Number(_) => 0,
+            Column::Nominal(_, categories) => categories.len(),
+        };
+        self.columns().iter().map(count).sum()
+    }
     /// If this is given, `columns` is empty and `block` is not called.
     fn sparse(&self) -> Option<SparseTable<'_>> {
         None

@@ -23,13 +23,15 @@ pub struct TableReader<'t> {
     buffer: Vec<f64>,
     /// Rows in the order of slots.
     known: Vec<f64>,
+    /// Whether a row that was not admitted may hold something new.
+    has_news: bool,
 }
 
 impl Model {
     pub fn table_reader<'t>(&self, table: &'t dyn Table) -> Result<TableReader<'t>> {
         let reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
         let (answer, rows) = (Answer::default(), Vec::new());
-        Ok(TableReader { table, reader, answer, rows, buffer: Vec::new(), known: Vec::new() })
+        Ok(TableReader { table, reader, answer, rows, buffer: Vec::new(), known: Vec::new(), has_news: true })
     }
 
     /// Predict rows of a table; `sink` receives the prediction of each row.
@@ -121,9 +123,13 @@ impl Model {
 
     /// Add the features and values of rows of a table.
     pub fn admit_rows(&mut self, reader: &mut TableReader<'_>, rows: Range<usize>) -> Result<()> {
-        let TableReader { table, reader, known, .. } = reader;
+        let TableReader { table, reader, known, has_news, .. } = reader;
         let (schema, title) = (&mut self.schema, &self.title);
-        if table.sparse().is_none() && reader.is_direct(schema) {
+        if *has_news {
+            *has_news =
+                table.sparse().is_some() || table.categories() > table.height() || !reader.knows_all(schema);
+        }
+        if !*has_news {
             return Ok(());
         }
         each_run(*table, rows.start, rows.end, |row, count, block| {

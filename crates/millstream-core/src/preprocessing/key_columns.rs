@@ -108,23 +108,25 @@ impl Encoded {
     }
 
     /// Append rows to a matrix of `width` columns, with a number for each key; other features pass. As `write`, for rows
-    /// of one width and kind; false for others.
-    pub fn write_batch(
+    /// of one width and kind; false for others. `numbers` gives the function for a slot.
+    pub fn write_batch<F: Fn(f64) -> f64>(
         &self,
         rows: &Rows<'_>,
         width: usize,
         out: &mut Vec<f64>,
-        number: impl Fn(usize, f64) -> f64,
+        numbers: impl Fn(usize) -> F,
     ) -> bool {
         let Rows::Mixed { values, kinds } = *rows else { return false };
         let start = out.len();
         out.resize(start + rows.len() * width, f64::NAN);
         for (slot, &kind) in kinds.iter().enumerate().take(width) {
-            let written = out[start + slot..].iter_mut().step_by(width);
-            let cells = written.zip(values[slot..].iter().step_by(kinds.len()));
+            let cells = out[start..].chunks_exact_mut(width).zip(values.chunks_exact(kinds.len()));
             match self.has(slot, kind) {
-                true => cells.for_each(|(written, &key)| *written = number(slot, key)),
-                false => cells.for_each(|(written, &value)| *written = value),
+                true => {
+                    let number = numbers(slot);
+                    cells.for_each(|(written, x)| written[slot] = number(x[slot]));
+                }
+                false => cells.for_each(|(written, x)| written[slot] = x[slot]),
             }
         }
         true

@@ -139,7 +139,7 @@ impl<S: Scaling> PerFeature<S> {
         for (block, rows) in values.chunks(GATHERED * width).enumerate() {
             let weights = weights.map(|weights| &weights[block * GATHERED..][..rows.len() / width]);
             for (slot, feature) in features[..width].iter_mut().enumerate().filter(|(slot, _)| numeric(*slot)) {
-                let column = rows[slot..].iter().step_by(width);
+                let column = rows.chunks_exact(width).map(|x| x[slot]);
                 numbers.clear();
                 if kinds.is_empty() {
                     numbers.extend(column);
@@ -243,10 +243,10 @@ impl<S: Scaling> Transformer for PerFeature<S> {
             let start = out.len();
             out.resize(start + rows.len() / slots * width, f64::NAN);
             for slot in 0..slots.min(width) {
-                let column = out[start + slot..].iter_mut().step_by(width).zip(rows[slot..].iter().step_by(slots));
+                let column = out[start..].chunks_exact_mut(width).zip(rows.chunks_exact(slots));
                 match self.features.get(slot) {
-                    Some(feature) => column.for_each(|(out, &x)| *out = self.scaling.scaled(feature, x)),
-                    None => column.for_each(|(out, _)| *out = self.scaling.default()),
+                    Some(feature) => column.for_each(|(out, x)| out[slot] = self.scaling.scaled(feature, x[slot])),
+                    None => column.for_each(|(out, _)| out[slot] = self.scaling.default()),
                 }
             }
         }

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::batch::Rows;
+use crate::batch::{Rows, MODERATE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
@@ -134,19 +134,26 @@ impl Tally {
         self.few.iter().chain(&self.more).sum()
     }
 
-    /// Weight, mean and variance of numbers, or of the indicators of a class.
+    /// Weight and mean of numbers, or of the indicators of a class.
     #[inline]
-    fn moments(&self, class: Option<usize>) -> (f64, f64, f64) {
+    fn mean(&self, class: Option<usize>) -> (f64, f64) {
         match class {
-            None => {
-                let [weight, mean, squares, _] = self.few;
-                (weight, mean, if weight > 0.0 { squares / weight } else { 0.0 })
-            }
+            None => (self.few[0], self.few[1]),
             Some(class) => {
                 let weight = self.weight_of_classes();
-                let share = if weight > 0.0 { self.class(class) / weight } else { 0.0 };
-                (weight, share, share * (1.0 - share))
+                (weight, if weight > 0.0 { self.class(class) / weight } else { 0.0 })
             }
+        }
+    }
+
+    /// The variance of the same.
+    #[inline]
+    fn variance(&self, class: Option<usize>) -> f64 {
+        let (weight, mean) = self.mean(class);
+        match class {
+            None if weight > 0.0 => self.few[2] / weight,
+            None => 0.0,
+            Some(_) => mean * (1.0 - mean),
         }
     }
 
@@ -226,12 +233,12 @@ impl TargetEncoder {
             TargetKind::Numbers => None,
             TargetKind::Classes => Some(class as usize),
         };
-        let (_, mean, variance) = self.all.moments(class);
+        let (_, mean) = self.all.mean(class);
         let Some(tally) = tally else { return mean };
-        let (n, own_mean, own_variance) = tally.moments(class);
+        let (n, own_mean) = tally.mean(class);
         let share = match self.smooth {
             Some(smooth) => n / (n + smooth),
-            None => n / (n + own_variance / variance),
+            None => n / (n + tally.variance(class) / self.all.variance(class)),
         };
         // 0 / 0: the targets do not vary.
         match share.is_nan() {
@@ -321,7 +328,7 @@ impl TargetEncoder {
         }
         let TargetEncoder { encoded, keys, .. } = self;
         for (slot, _) in kinds.iter().enumerate().filter(|(slot, &kind)| encoded.has(*slot, kind)) {
-            let column = values[slot..].iter().copied().step_by(kinds.len());
+            let column = values.chunks_exact(kinds.len()).map(|x| x[slot]);
             keys.learn_column(slot, column, |row, tally| {
                 sound &= tally.add(truths.at(row), examples.weight(row)).is_ok();
             });
@@ -385,9 +392,12 @@ impl Part for TargetEncoder {
     }
 
     fn infallible(&self) -> bool {
-        // A moderate weight times the square of a difference from such a mean, 1e260, does not overflow.
-        let moderate = |number: &f64| number.abs() <= 1e100;
+        let moderate = |number: &f64| number.abs() <= 1e200;
+        // Encodings are as large as means. A moderate weight times the square of a difference from a moderate mean, at
+        // most 4e180, does not overflow.
+        let mean = if self.kind == TargetKind::Numbers { self.all.few[1] } else { 0.0 };
         self.keys.capacity().when_full != WhenFull::Refuse
+            && mean.abs() <= MODERATE
             && self.all.few.iter().chain(&self.all.more).all(moderate)
     }
 
@@ -471,7 +481,10 @@ impl Transformer for TargetEncoder {
     }
 
     fn transform_batch(&self, rows: &Rows<'_>, width: usize, out: &mut Vec<f64>, scratch: &mut Scratch) {
-        let encode = |slot, key| self.encode(slot, key, SECOND);
+        let encode = |slot| {
+            let table = self.keys.table(slot);
+            move |key: f64| self.encoding(table.and_then(|table| table.find(&[key])), SECOND)
+        };
         if !self.columns.is_empty() || !self.encoded.write_batch(rows, width, out, encode) {
             transform_each(self, rows, width, out, scratch);
         }
@@ -562,6 +575,15 @@ mod tests {
 
     fn learn(encoder: &mut dyn Transformer, code: f64, y: Truth) {
         encoder.learn(Row::Mixed(&[code, 3.0], &[Nominal, Number]), y, 1.0, &mut Scratch::default()).unwrap();
+    }
+
+    #[test]
+    fn after_a_huge_target_moderate_ones_may_be_refused() {
+        let mut encoder = encoder(json!("auto"));
+        learn(&mut *encoder, 0.0, Truth::Number(1.0));
+        assert!(encoder.infallible());
+        learn(&mut *encoder, 1.0, Truth::Number(1e100));
+        assert!(!encoder.infallible());
     }
 
     #[test]

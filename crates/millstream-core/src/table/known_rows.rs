@@ -26,9 +26,7 @@ impl Reader<'_> {
         buffer.resize(raw.len() / columns * width, f64::NAN);
         let mut known = raw.len() / columns;
         for place in 0..columns {
-            let cells = raw[place..].iter().copied().step_by(columns).take(known);
-            let written = buffer[self.slots[place] as usize..].iter_mut().step_by(width);
-            known = self.convert(place, schema, cells.zip(written)).unwrap_or(known);
+            known = self.convert(place, schema, &raw[..known * columns], buffer).unwrap_or(known);
         }
         match schema.all_numbers() {
             true => plain(buffer, width, known),
@@ -36,27 +34,42 @@ impl Reader<'_> {
         }
     }
 
-    /// Write a column; the index of the first value that is new or to be refused, if there is one.
-    fn convert<'v>(
-        &mut self,
-        place: usize,
-        schema: &Schema,
-        cells: impl Iterator<Item = (f64, &'v mut f64)>,
-    ) -> Option<usize> {
+    /// Whether rows of this table can hold nothing new: every column is a known feature of its kind, and all categories
+    /// are known.
+    pub fn knows_all(&mut self, schema: &Schema) -> bool {
+        self.look_up(schema);
+        let (slots, kinds) = (&self.slots, schema.kinds());
+        self.columns.iter().zip(slots).zip(&mut self.codes).all(|((column, &slot), codes)| {
+            let kind = kinds.get(slot as usize).copied().unwrap_or(FeatureKind::Unknown);
+            match (column, kind) {
+                (Column::Number(_), FeatureKind::Number) => true,
+                (Column::Nominal(_, categories), FeatureKind::Nominal) => {
+                    let mut known = categories.iter().zip(codes);
+                    known.all(|(text, code)| is_known(code, || schema.nominal(slot, text)))
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Write a column of the rows `raw` to `buffer`; the index of the first value that is new or to be refused, if there is
+    /// one.
+    fn convert(&mut self, place: usize, schema: &Schema, raw: &[f64], buffer: &mut [f64]) -> Option<usize> {
         let slot = self.slots[place];
         let codes = &mut self.codes[place];
+        let values = raw.chunks_exact(self.columns.len()).map(|raw| raw[place]);
+        let cells = values.clone().zip(buffer.chunks_exact_mut(schema.len()));
         match (&self.columns[place], schema.kinds()[slot as usize]) {
             (Column::Number(_), FeatureKind::Number) => {
-                for (index, (value, written)) in cells.enumerate() {
-                    if value.is_infinite() {
-                        return Some(index);
-                    }
-                    *written = value;
+                let mut infinite = false;
+                for (value, row) in cells {
+                    row[slot as usize] = value;
+                    infinite |= value.is_infinite();
                 }
-                None
+                infinite.then(|| values.clone().position(f64::is_infinite)).flatten()
             }
             (Column::Nominal(_, categories), FeatureKind::Nominal) => {
-                for (index, (value, written)) in cells.enumerate() {
+                for (index, (value, row)) in cells.enumerate() {
                     if value.is_nan() {
                         continue;
                     }
@@ -64,21 +77,30 @@ impl Reader<'_> {
                     let Some(code) = codes.get_mut(value as usize).filter(|_| value >= 0.0) else {
                         return Some(index);
                     };
-                    if code.is_nan() {
-                        let found = schema.nominal(slot, &categories[value as usize]);
-                        if found == UNSEEN {
-                            return Some(index);
-                        }
-                        *code = found;
+                    if !is_known(code, || schema.nominal(slot, &categories[value as usize])) {
+                        return Some(index);
                     }
-                    *written = *code;
+                    row[slot as usize] = *code;
                 }
                 None
             }
             // The kind of the feature is new, or another one.
-            _ => cells.into_iter().position(|(value, _)| !value.is_nan()),
+            _ => values.clone().position(|value| !value.is_nan()),
         }
     }
+}
+
+/// Whether the code of a category is known, after it was looked up if it is NaN.
+#[inline]
+fn is_known(code: &mut f64, look_up: impl FnOnce() -> f64) -> bool {
+    if code.is_nan() {
+        let found = look_up();
+        if found == UNSEEN {
+            return false;
+        }
+        *code = found;
+    }
+    true
 }
 
 /// The first rows without a missing value, of `known` rows.
@@ -127,8 +149,6 @@ mod tests {
     use crate::row::Row;
     use crate::table::Raw;
 
-    const MISSING: f64 = f64::NAN;
-
     fn same(a: Row<'_>, b: Row<'_>) -> bool {
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         match (a, b) {
@@ -169,8 +189,10 @@ mod tests {
         schema.admit_nominal(1, "green");
         schema.admit_nominal(1, "red");
         let mut numbers = Schema::default();
-        ["a", "b"].iter().for_each(|&name| drop(numbers.push(&name.into(), FeatureKind::Number)));
-        let (missing, infinite) = (MISSING, f64::INFINITY);
+        for name in ["a", "b"] {
+            numbers.push(&name.into(), FeatureKind::Number);
+        }
+        let (missing, infinite) = (f64::NAN, f64::INFINITY);
         // The columns in another order than the slots, and the number of rows before the first that is not known.
         for (schema, columns, values, expected) in [
             (&schema, vec![colour(), number("size")], vec![0.0, 1.5, 1.0, missing, missing, 2.0], 3),
