@@ -187,14 +187,18 @@ def test_a_failed_batch_of_an_encoder_changes_nothing() -> None:
     assert encoder.to_bytes() == before
 
 
-def test_moderate_targets_after_a_huge_one_are_refused_without_a_trace() -> None:
+def test_a_huge_target_is_refused_so_that_later_ones_can_be_learned() -> None:
     frame, y = _frame(50, 5)
     encoder = preprocessing.TargetEncoder()
-    encoder.learn_one({"user": "u9"}, 1e160)
     before = encoder.to_bytes()
-    with pytest.raises(NumericOverflow):
-        encoder.learn_many(frame, y)
+    for huge in (1e160, -1e101):
+        with pytest.raises(NumericOverflow):
+            encoder.learn_one({"user": "u9"}, huge)
+        with pytest.raises(NumericOverflow):
+            encoder.learn_many(frame, np.append(y[:-1], huge))
     assert encoder.to_bytes() == before
+    encoder.learn_many(frame, y)
+    assert encoder.learned == len(y)
 
 
 @pytest.mark.parametrize("when_full", ["other", "evict"])
