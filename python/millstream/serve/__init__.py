@@ -1,0 +1,14 @@
+"""Serving: models that answer now and learn when the truth arrives, seconds or weeks later, each label once.
+
+`Server` serves models over HTTP, `Client` talks to it, and `LabelPolicy` says how labels are joined with predictions.
+On the command line: `millstream serve model.ms --data ./data`.
+"""
+
+from __future__ import annotations
+
+from millstream.serve.client import Client
+from millstream.serve.engine import Engine
+from millstream.serve.policy import LabelPolicy
+from millstream.serve.server import Server
+
+__all__ = ["Client", "Engine", "LabelPolicy", "Server"]

@@ -1,0 +1,19 @@
+"""The operations of the HTTP interface, one module per topic."""
+
+from __future__ import annotations
+
+from millstream.serve.api import events, examples, health, labels, models, predictions, routes, versions
+from millstream.serve.api.operation import Operation
+
+__all__ = ["OPERATIONS", "Operation"]
+
+OPERATIONS: tuple[Operation, ...] = (
+    *health.OPERATIONS,
+    *models.OPERATIONS,
+    *predictions.OPERATIONS,
+    *labels.OPERATIONS,
+    *examples.OPERATIONS,
+    *events.OPERATIONS,
+    *versions.OPERATIONS,
+    *routes.OPERATIONS,
+)

@@ -1,0 +1,92 @@
+"""Batches in requests: a JSON array, NDJSON (one object per line) or Arrow IPC bytes; replies have the same form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from millstream._core import parse_json_lines
+from millstream.serve.api.fields import as_json, json_body
+from millstream.serve.batches import arrow_rows, read_arrow
+from millstream.serve.requests import JSON, Call, Problem, Reply
+
+__all__ = ["ARROW", "NDJSON", "Batch", "Item", "batch_of"]
+
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonlines", "application/jsonl", "text/x-ndjson")
+_ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
+
+#: Items of one request.
+_MOST_ITEMS = 100_000
+
+
+class Item(NamedTuple):
+    """One item: its value and the text of its features, or the error of its line."""
+
+    value: Any
+    raw: str | None = None
+    error: str | None = None
+
+
+class Batch:
+    """The items of a request, and how they were sent."""
+
+    def __init__(self, kind: str, items: list[Item]) -> None:
+        self.kind, self.items = kind, items
+        if len(items) > _MOST_ITEMS:
+            raise Problem(413, "body-too-large", f"body: at most {_MOST_ITEMS} items, got {len(items)}")
+
+    def reply(self, results: list[dict[str, Any]]) -> Reply:
+        """A reply with one result per item, in their order."""
+        if self.kind == NDJSON:
+            return Reply(200, "".join(f"{as_json(each)}\n" for each in results).encode(), NDJSON)
+        if self.kind == ARROW:
+            return Reply(200, _table_bytes(results), ARROW)
+        return Reply.json(results)
+
+
+def _table_bytes(results: list[dict[str, Any]]) -> bytes:
+    columns = {
+        name: [each.get(name) for each in results] for name in ("id", "seq", "y", "fate", "status", "detail")
+    }
+    kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    table = pa.table(kept)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
+    """The items of a request."""
+    kind = call.content_type
+    if kind in _NDJSON_NAMES:
+        items = []
+        for value, raw, error in parse_json_lines(call.request.body, "x"):
+            items.append(Item(value, None if raw is None else raw.decode(), error))
+        return Batch(NDJSON, items)
+    if kind in _ARROW_NAMES:
+        return Batch(ARROW, _arrow_items(call.request.body, members))
+    value = json_body(call)
+    if not isinstance(value, list):
+        raise Problem(422, "invalid", f"body: must be an array of objects, or NDJSON as {NDJSON}")
+    return Batch(JSON, [Item(each) for each in value])
+
+
+def _arrow_items(data: bytes, members: tuple[str, ...]) -> list[Item]:
+    """The rows of a table. Columns `id`, `key`, `ts`, `y` and `weight` are members; in predictions, all others features."""
+    try:
+        table = read_arrow(data)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        detail = str(error).splitlines()[0][:300]
+        raise Problem(400, "malformed-arrow", f"body: cannot be read as Arrow IPC: {detail}") from None
+    own = [name for name in table.column_names if name in members and name != "x"]
+    rows = arrow_rows(table)
+    if "x" in members and "y" not in members:
+        return [
+            Item({name: row[name] for name in own if name in row} | {"x": {k: v for k, v in row.items() if k not in own}})
+            for row in rows
+        ]
+    return [Item(row) for row in rows]

@@ -1,0 +1,231 @@
+"""Predictions: answered at once, and stored with their features so that a label can be learned later."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from millstream.errors import MillstreamError
+from millstream.serve.api.bodies import ARROW, batch_of
+from millstream.serve.api.fields import as_json, checked_object, event_time, features, object_and_raw, optional_id
+from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.batches import pack_arrow_events, pack_events
+from millstream.serve.event_reader import StoredEvent
+from millstream.serve.fold import prediction_of
+from millstream.serve.names import new_id
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Kind
+from millstream.serve.requests import Call, Problem, Reply
+from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.stream import Entry, Stream
+
+__all__ = ["OPERATIONS", "Answered", "predict_all"]
+
+_MEMBERS = ("id", "key", "x", "ts", "trace")
+
+
+class Answered:
+    """The predictions of all models of a stream for one example, and which of them is served."""
+
+    __slots__ = ("name", "predictions", "served")
+
+    def __init__(self, name: str, served: ServedModel, predictions: dict[str, Prediction]) -> None:
+        self.name, self.served, self.predictions = name, served, predictions
+
+    def stored(self, is_route: bool) -> str:
+        """The members of an event's record, without the braces and without the features."""
+        if is_route:
+            each = {name: _members(prediction) for name, prediction in self.predictions.items()}
+            return f'"m":{as_json(each)},"s":{as_json(self.name)}'
+        return as_json(_members(self.predictions[self.name]))[1:-1]
+
+    def reply(self, id: str, stream: Stream) -> dict[str, Any]:  # noqa: A002
+        """The members of a reply."""
+        prediction = self.predictions[self.name]
+        found = {"id": id, "model": self.name, "version": self.served.version, "seq": self.served.seq}
+        if stream.name != self.name:
+            found["route"] = stream.name
+        found["y"] = prediction.y
+        if prediction.proba is not None:
+            found["proba"] = {_key(label): p for label, p in prediction.proba}
+        return found
+
+
+def _members(prediction: Prediction) -> dict[str, Any]:
+    return {"y": prediction.y} if prediction.proba is None else {"y": prediction.y, "p": prediction.proba}
+
+
+def _key(label: Any) -> str:
+    return label if isinstance(label, str) else as_json(label)
+
+
+def predict_all(server: Any, stream: Stream, x: dict[str, Any], key: str) -> Answered:
+    """Predict with every model of a stream."""
+    state = server.engine.state
+    route = state.routes.get(stream.name)
+    if route is None:
+        served = state.models[stream.name]
+        return Answered(stream.name, served, {stream.name: predicted(served, x)})
+    chosen = route.serving(key)
+    predictions = {}
+    for name in route.members:
+        try:
+            predictions[name] = predicted(state.models[name], x)
+        except (MillstreamError, Problem):
+            # A challenger that fails must not keep the route from answering.
+            if name == chosen:
+                raise
+    return Answered(chosen, state.models[chosen], predictions)
+
+
+def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
+    """Predict with one model; an exception of a learner written in Python becomes a problem that names it."""
+    try:
+        if served.is_native:
+            return served.predict(x)
+        with served.lock:
+            return served.predict(x)
+    except MillstreamError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+        detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
+        raise Problem(500, "learner-failed", detail) from None
+
+
+def predict(call: Call) -> Reply | None:
+    """One prediction."""
+    server = call.server
+    stream = stream_of(call)
+    body, raw = object_and_raw(call.request.body, "x")
+    checked_object(body, _MEMBERS)
+    x = features(body.get("x"))
+    now = server.engine.clock.now()
+    at = event_time(body, now)
+    id = optional_id(body)  # noqa: A001
+    if id is None:
+        id = new_id(now)  # noqa: A001
+    elif (repeated := _repeated(call, stream, id, x)) is not None:
+        return repeated
+    start = time.perf_counter()
+    answered = predict_all(server, stream, x, str(body.get("key") or id))
+    server.counters.predicted(stream.name, time.perf_counter() - start)
+    trace = f',"t":{as_json(str(body["trace"])[:128])}' if body.get("trace") else ""
+    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}}}'
+    reply = answered.reply(id, stream)
+    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
+    if call.request.query and call.query().get("wait") == "durable":
+        proposal.answer = lambda outcome: call.respond(_durable(outcome, reply))
+        server.engine.committer.propose(proposal)
+        return None
+    return Reply.json(reply | {"stored": server.try_propose(proposal)})
+
+
+def _durable(outcome: Any, reply: dict[str, Any]) -> Reply:
+    if isinstance(outcome, BaseException):
+        from millstream.serve.handler import problem_of
+
+        return problem_of(outcome).reply()
+    return Reply.json(reply | {"stored": True, "durable": True, "event": outcome})
+
+
+def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:  # noqa: A002
+    """The first prediction again, for a request that is sent again; another example with its id is refused."""
+    engine = call.server.engine
+    if (stream.number, id) in engine.committer.in_flight:
+        engine.committer.wait_for((stream.number, id))
+    found = stream.pending.find(id)
+    if found is None:
+        return None
+    entry = Entry(*found)
+    event: StoredEvent = call.server.reader.event(entry.seq, entry.item)
+    if event.id != id:
+        return None
+    if event.x != x:
+        raise Problem(409, "id-in-use", f"id: {id!r} belongs to an event with other features", seq=entry.seq)
+    name = event.body.get("s", stream.name)
+    prediction = prediction_of(event.body, name)
+    reply = {"id": id, "model": name, "seq": entry.seq, "y": None if prediction is None else prediction.y}
+    return Reply.json(reply | {"stored": True, "repeated": True})
+
+
+def predict_batch(call: Call) -> Reply | None:
+    """Many predictions in one request, stored as one record. A bad item is reported and does not stop the others."""
+    server = call.server
+    stream = stream_of(call)
+    batch = batch_of(call, _MEMBERS)
+    now = server.engine.clock.now()
+    results: list[dict[str, Any]] = []
+    ids: list[str] = []
+    raws: list[str] = []
+    stored: list[Any] = []
+    latest: int | None = None
+    is_route = stream.name in server.engine.state.routes
+    start = time.perf_counter()
+    for index, item in enumerate(batch.items):
+        try:
+            if isinstance(item.error, str):
+                raise Problem(400, "malformed-json", item.error)
+            body = checked_object(item.value, _MEMBERS, f"item {index}")
+            x = features(body.get("x"), f"item {index}: x")
+            at = event_time(body, now)
+            id = optional_id(body) or new_id(now)  # noqa: A001
+            if id in ids or stream.pending.find(id) is not None:
+                raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
+            answered = predict_all(server, stream, x, str(body.get("key") or id))
+        except (Problem, MillstreamError) as error:
+            results.append(item_problem(index, error))
+            continue
+        latest = at if latest is None or (at is not None and at > latest) else latest
+        ids.append(id)
+        raws.append(item.raw or as_json(x))
+        members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
+        stored.append({"m": members, "s": answered.name} if is_route else _compact(members[answered.name]))
+        results.append(answered.reply(id, stream))
+    server.counters.predicted(stream.name, time.perf_counter() - start, len(ids))
+    if ids:
+        if batch.kind == ARROW and len(ids) == len(batch.items):
+            body_bytes: str | bytes = pack_arrow_events(ids, stored, call.request.body)
+        else:
+            body_bytes = pack_events(ids, raws, stored)
+        proposal = Proposal(Kind.EVENTS, stream, None, body_bytes, parsed=ids, time=latest)
+        if call.request.query and call.query().get("wait") == "durable":
+            proposal.answer = lambda outcome: call.respond(
+                _durable(outcome, {}) if isinstance(outcome, BaseException) else batch.reply(results)
+            )
+            server.engine.committer.propose(proposal)
+            return None
+        if not server.try_propose(proposal):
+            results = [each | {"stored": False} if "y" in each else each for each in results]
+    return batch.reply(results)
+
+
+def _compact(members: dict[str, Any]) -> Any:
+    return members if len(members) > 1 else members["y"]
+
+
+def item_problem(index: int, error: Exception) -> dict[str, Any]:
+    """What is wrong with an item of a batch."""
+    from millstream.serve.handler import problem_of
+
+    return {"item": index, **problem_of(error).describe()}
+
+
+_STATUSES = {
+    400: "malformed JSON",
+    404: "unknown model",
+    409: "the id belongs to an event with other features",
+    422: "a member is invalid",
+    503: "overloaded; send it again after Retry-After",
+}
+
+OPERATIONS = (
+    Operation("POST", "/v1/models/{model}/predict", predict, "predict", "Predict one example", _STATUSES),
+    Operation(
+        "POST",
+        "/v1/models/{model}/predict:batch",
+        predict_batch,
+        "predict",
+        "Predict many examples: a JSON array, NDJSON or Arrow IPC",
+        _STATUSES,
+    ),
+)

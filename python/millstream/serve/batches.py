@@ -1,0 +1,66 @@
+"""Bodies of records that hold a whole batch: JSON, or a JSON header followed by the Arrow bytes as they were sent."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from millstream._core import parse_json
+
+__all__ = ["arrow_rows", "pack_arrow_events", "pack_events", "pack_labels", "unpack_events", "unpack_labels"]
+
+#: First byte of a body with Arrow bytes; JSON never starts with it.
+_ARROW = b"\x01"
+
+
+def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[Any]) -> str:
+    """The body of a batch of events. `raw` holds the JSON text of the features as they were sent."""
+    head = json.dumps({"ids": ids, "y": predictions}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return f'{head[:-1]},"x":[{",".join(raw)}]}}'
+
+
+def pack_arrow_events(ids: Sequence[str], predictions: Sequence[Any], data: bytes) -> bytes:
+    """The body of a batch of events that arrived as Arrow IPC bytes."""
+    head = json.dumps({"ids": ids, "y": predictions}, separators=(",", ":"), allow_nan=False).encode()
+    return _ARROW + len(head).to_bytes(4, "little") + head + data
+
+
+def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The events of a batch: id, features, and the record members of a single event."""
+    if isinstance(body, bytes) and body[:1] == _ARROW:
+        size = int.from_bytes(body[1:5], "little")
+        head = parse_json(body[5 : 5 + size])
+        rows: Any = arrow_rows(read_arrow(body[5 + size :]))
+    else:
+        head = parse_json(body)
+        rows = head["x"]
+    for id, x, y in zip(head["ids"], rows, head["y"], strict=True):  # noqa: A001
+        yield id, x, y if isinstance(y, dict) else {"y": y}
+
+
+def read_arrow(data: bytes) -> pa.Table:
+    """The table in Arrow IPC bytes, of the stream or the file format."""
+    source = io.BytesIO(data)
+    if data[:6] == b"ARROW1":
+        return pa.ipc.open_file(source).read_all()
+    return pa.ipc.open_stream(source).read_all()
+
+
+def arrow_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table as dicts without missing values."""
+    return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
+
+
+def pack_labels(labels: Sequence[dict[str, Any]]) -> str:
+    """The body of a batch of labels, each with `id`, `y` and optional members."""
+    return json.dumps(labels, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def unpack_labels(body: str | bytes) -> list[dict[str, Any]]:
+    """The labels of a batch."""
+    labels: list[dict[str, Any]] = parse_json(body)
+    return labels

@@ -1,0 +1,305 @@
+"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the outcomes."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from millstream.errors import MillstreamError
+from millstream.serve.batches import pack_labels
+from millstream.serve.clock import Clock
+from millstream.serve.faults import crash_point
+from millstream.serve.fates import Outcome
+from millstream.serve.fold import State
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Draft, Kind, Record
+from millstream.serve.store import EventStore, StoreFailed, StoreFull
+
+__all__ = ["Committer", "QueueFull", "Stopped"]
+
+#: Proposals and bytes of one group, so that one commit stays short.
+_MOST_PROPOSALS = 4096
+_MOST_BYTES = 8 << 20
+#: Seconds without a record after which the time is written to the log, so that windows close on a quiet server.
+_TICK = 1.0
+
+
+class QueueFull(MillstreamError):
+    """More proposals wait than the server accepts."""
+
+
+class Stopped(MillstreamError):
+    """The log accepts no more records."""
+
+
+class Committer:
+    """Owns the state: only its thread changes it.
+
+    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the state
+    take it; predictions do not need it.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        store: EventStore,
+        clock: Clock,
+        *,
+        max_queue: int = 100_000,
+        after_group: Callable[[], None] = lambda: None,
+        snapshot: Callable[[State], None] = lambda state: None,
+        failed: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self.state, self.store, self.clock = state, store, clock
+        self.lock = threading.Lock()
+        self.max_queue = max_queue
+        self.after_group, self.snapshot, self.failed = after_group, snapshot, failed
+        #: Events of clients' ids that are not in the state yet.
+        self.in_flight: set[tuple[int, str]] = set()
+        #: Events that a full disk took, and the last error of the disk.
+        self.lost_events = 0
+        self.disk_error: str | None = None
+        self.groups = 0
+        self.committed = 0
+        self._queue: deque[Proposal] = deque()
+        self._ready = threading.Condition(threading.Lock())
+        self._stopping = False
+        self._stopped: BaseException | None = None
+        self._wanted_snapshot = False
+        self._thread = threading.Thread(target=self._run, name="millstream-log", daemon=True)
+
+    # ------------------------------------------------------------------------------------------------- clients
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def propose(self, proposal: Proposal) -> None:
+        """Hand a record to the log thread."""
+        if self._stopped is not None or self._stopping:
+            raise Stopped("serve: the log accepts no more records")
+        if len(self._queue) >= self.max_queue:
+            raise QueueFull("serve: too many records wait for the log")
+        if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+            self.in_flight.add((proposal.stream.number, proposal.id))
+        with self._ready:
+            self._queue.append(proposal)
+            self._ready.notify()
+
+    def ask(self, proposal: Proposal, timeout: float = 60.0) -> Any:
+        """Propose a record, and wait for its outcome."""
+        done = threading.Event()
+        found: list[Any] = []
+
+        def answer(outcome: Any) -> None:
+            found.append(outcome)
+            done.set()
+
+        proposal.answer = answer
+        self.propose(proposal)
+        if not done.wait(timeout):
+            raise Stopped(f"serve: the log did not answer within {timeout:g} seconds")
+        if isinstance(found[0], BaseException):
+            raise found[0]
+        return found[0]
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Commit what was proposed, then end the thread. False if it did not end in time."""
+        with self._ready:
+            self._stopping = True
+            self._ready.notify()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def request_snapshot(self) -> None:
+        """Take a snapshot after the present group."""
+        self._wanted_snapshot = True
+        with self._ready:
+            self._ready.notify()
+
+    @contextmanager
+    def reading(self, timeout: float = 10.0) -> Iterator[None]:
+        """Hold the state still, to read several values of it."""
+        if not self.lock.acquire(timeout=timeout):
+            raise Stopped(f"serve: a learner has not returned for {timeout:g} seconds")
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def wait_for(self, event: tuple[int, str], timeout: float = 5.0) -> None:
+        """Wait until an event is in the state, or is lost."""
+        end = time.monotonic() + timeout
+        while event in self.in_flight and time.monotonic() < end:
+            time.sleep(0.001)
+
+    @property
+    def waiting(self) -> int:
+        """Number of proposals in the queue."""
+        return len(self._queue)
+
+    # -------------------------------------------------------------------------------------------------- thread
+
+    def _run(self) -> None:
+        try:
+            while True:
+                group = self._next_group()
+                if group is None:
+                    break
+                if group:
+                    self._commit(group)
+                    self.after_group()
+                if self._wanted_snapshot:
+                    self._wanted_snapshot = False
+                    self.snapshot(self.state)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the server must stop
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Refuse everything from now on: memory and log may differ."""
+        self._stopped = error
+        while self._queue:
+            _answer(self._queue.popleft(), error)
+        self.after_group()
+        self.failed(error)
+
+    def _next_group(self) -> list[Proposal] | None:
+        """The proposals of the next commit; None at the end."""
+        with self._ready:
+            if not self._queue and not self._stopping and not self._wanted_snapshot:
+                self._ready.wait(_TICK)
+            if not self._queue:
+                if self._stopping:
+                    return None
+                return [] if not self._is_tick_due() else [Proposal(Kind.TICK, None, None, "")]
+            group: list[Proposal] = []
+            size = 0
+            while self._queue and len(group) < _MOST_PROPOSALS and size < _MOST_BYTES:
+                proposal = self._queue.popleft()
+                size += len(proposal.body)
+                group.append(proposal)
+            return group
+
+    def _is_tick_due(self) -> bool:
+        """Whether time alone would change something: a window or a parked label may be due."""
+        now = self.clock.now()
+        return any(
+            (stream.parked and now - next(iter(stream.parked.values())).time > stream.policy.early_window)
+            or (stream.policy.acts_on_close and stream.pending.is_due(now - stream.policy.window))
+            for stream in self.state.streams.values()
+        )
+
+    def _commit(self, group: list[Proposal]) -> None:
+        drafts: list[Draft] = []
+        kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
+        known: set[str] = set()
+        now = max(self.state.time, self.clock.now())
+        for proposal in group:
+            screened = self._screened(proposal, known)
+            if screened is not None and all(outcome is not None for outcome in screened):
+                self._count_screened(proposal, screened)
+                _answer(proposal, screened if proposal.kind == Kind.LABELS else screened[0])
+                continue
+            if proposal.time is not None:
+                now = max(now, proposal.time)
+            drafts.append(_draft(proposal, screened, now))
+            kept.append((proposal, screened))
+        if not drafts:
+            return
+        try:
+            first = self.store.append(drafts)
+        except StoreFull as error:
+            self._lose(kept, error)
+            return
+        except StoreFailed as error:
+            for proposal, _ in kept:
+                _answer(proposal, error)
+            raise
+        self.disk_error = None
+        crash_point("committer.committed")
+        self.groups += 1
+        self.committed += len(drafts)
+        with self.lock:
+            for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
+                record = Record(seq, draft.kind, draft.time, draft.stream, draft.id, draft.body)
+                outcome = self.state.apply(record, _parsed(proposal, screened))
+                if screened is not None and proposal.kind == Kind.LABELS:
+                    self._count_screened(proposal, screened)
+                    applied = iter(outcome)
+                    outcome = [next(applied) if each is None else each for each in screened]
+                if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+                    self.in_flight.discard((proposal.stream.number, proposal.id))
+                _answer(proposal, seq if outcome is None else outcome)
+        crash_point("committer.applied")
+
+    def _screened(self, proposal: Proposal, known: set[str]) -> list[Outcome | None] | None:
+        """The outcomes of labels that are not written; None for other records."""
+        stream = proposal.stream
+        if stream is None:
+            return None
+        prefix = f"{stream.number}/"
+        if proposal.kind in (Kind.LABEL, Kind.LABELS):
+            labels = proposal.parsed if proposal.kind == Kind.LABELS else [{"id": proposal.id, **proposal.parsed}]
+            screened = []
+            for body in labels:
+                in_group = (body["id"],) if prefix + body["id"] in known else ()
+                outcome = self.state.screen(stream, body["id"], body, in_group)
+                known.add(prefix + body["id"])
+                screened.append(outcome)
+            return screened
+        if proposal.kind == Kind.EVENT and proposal.id is not None:
+            known.add(prefix + proposal.id)
+        elif proposal.kind == Kind.EVENTS:
+            known.update(prefix + id for id in proposal.parsed)
+        return None
+
+    def _count_screened(self, proposal: Proposal, screened: list[Outcome | None]) -> None:
+        """Count labels that were received but not written."""
+        stream = proposal.stream
+        if stream is None or stream.name not in self.state.by_name:
+            return
+        for outcome in screened:
+            if outcome is not None:
+                stream.received += 1
+                stream.count(outcome.fate)
+
+    def _lose(self, kept: list[tuple[Proposal, Any]], error: StoreFull) -> None:
+        """The disk is full: the state stays as it is."""
+        self.disk_error = str(error)
+        for proposal, _ in kept:
+            if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+                self.lost_events += 1
+                self.in_flight.discard((proposal.stream.number, proposal.id))
+            elif proposal.kind == Kind.EVENTS:
+                self.lost_events += len(proposal.parsed)
+            _answer(proposal, error)
+
+
+def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int) -> Draft:
+    body = proposal.body
+    if proposal.kind == Kind.LABELS and screened is not None:
+        body = pack_labels(_parsed(proposal, screened))
+    elif proposal.kind == Kind.LABEL:
+        body = json.dumps(proposal.parsed, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    number = 0 if proposal.stream is None else proposal.stream.number
+    if proposal.kind == Kind.ADMIN and proposal.parsed:
+        number = proposal.parsed
+    return Draft(proposal.kind, time, number, proposal.id, body)
+
+
+def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
+    """What the state needs of the body: the labels that were not screened out, or the features of an event."""
+    if proposal.kind == Kind.LABELS and screened is not None:
+        return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
+    return None if proposal.kind in (Kind.EVENTS, Kind.ADMIN) else proposal.parsed
+
+
+def _answer(proposal: Proposal, outcome: Any) -> None:
+    if proposal.answer is not None:
+        proposal.answer(outcome)

@@ -1,0 +1,246 @@
+"""What a server is without its protocol: a data folder, the log in it, and the state that follows from the log."""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import millstream
+from millstream._echo import quoted
+from millstream.errors import InvalidValue, MillstreamError
+from millstream.serve.clock import Clock
+from millstream.serve.committer import Committer
+from millstream.serve.event_reader import EventReader
+from millstream.serve.folder import DataFolder
+from millstream.serve.fold import State
+from millstream.serve.names import check_name
+from millstream.serve.policy import LabelPolicy
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Kind
+from millstream.serve.served_model import ServedModel
+from millstream.serve.snapshots import newest_valid, write_snapshot
+from millstream.serve.store import EventStore
+
+__all__ = ["Engine", "Recovery"]
+
+
+class Recovery:
+    """What happened when a folder was opened."""
+
+    def __init__(self) -> None:
+        self.snapshot_seq = 0
+        self.replayed = 0
+        self.seconds = 0.0
+        self.notes: list[str] = []
+
+
+class Engine:
+    """The models of a data folder, learning from its log.
+
+    Parameters
+    ----------
+    data
+        The data folder; it is created if it does not exist.
+    models
+        Models by name. A model whose name the folder knows continues from the log. A learner written in Python must be
+        given at every start, untrained or in the same state, because its state cannot be saved as data; it is replayed.
+    policy
+        The label policy of new models.
+    metrics
+        Names of the metrics of new models; by default those of the role.
+    snapshot_records, snapshot_seconds
+        A snapshot is taken after this number of records or this time, whichever is first.
+    salvage
+        Open a damaged log without its damaged records.
+    """
+
+    def __init__(
+        self,
+        data: str | Path,
+        models: Mapping[str, Any] | None = None,
+        *,
+        policy: LabelPolicy | Mapping[str, Any] | None = None,
+        metrics: Iterable[str] | None = None,
+        snapshot_records: int = 100_000,
+        snapshot_seconds: float = 300.0,
+        salvage: bool = False,
+        read_only: bool = False,
+        until: int | None = None,
+        clock: Callable[[int], Clock] = Clock,
+    ) -> None:
+        self.given = dict(models or {})
+        for name in self.given:
+            check_name("a model's name", name)
+        self.policy = LabelPolicy.of(dict(policy) if isinstance(policy, Mapping) else policy)
+        self.metrics = None if metrics is None else list(metrics)
+        self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
+        # A rebuild starts from the model as it was given.
+        self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
+        self.read_only = read_only
+        self.folder = DataFolder(data, read_only=read_only)
+        try:
+            self.store = EventStore(self.folder.events, salvage=salvage, read_only=read_only)
+            self.recovery = Recovery()
+            self.state = self._recovered(until)
+        except BaseException:
+            self.folder.close()
+            raise
+        self._snapshot_seq, self._snapshot_time = self.recovery.snapshot_seq, time.monotonic()
+        self._snapshot_lock = threading.Lock()
+        if read_only:
+            return
+        self.clock = clock(self.state.time)
+        self.committer = Committer(self.state, self.store, self.clock, snapshot=self._take_snapshot)
+
+    # ------------------------------------------------------------------------------------------------ recovery
+
+    def _empty_state(self) -> State:
+        return State(EventReader(self.store), self._make_model, self._rebuild)
+
+    def _recovered(self, until: int | None) -> State:
+        """The newest valid snapshot, and a replay of the records after it."""
+        start = time.perf_counter()
+        state = self._empty_state()
+        last = self.store.last_seq if until is None else until
+        if last > self.store.last_seq or last < 0:
+            raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
+        found, invalid = newest_valid(self.folder, last)
+        self.recovery.notes += [f"snapshot {name} is not valid: {why}" for name, why in invalid]
+        if found is not None:
+            state.restore(found.header, found.blobs)
+            self.recovery.snapshot_seq = found.seq
+        if state.seq + 1 < self.store.first_seq and last > state.seq:
+            raise InvalidValue(
+                f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed and were trimmed from the log"
+            )
+        for record in self.store.read(state.seq + 1, last):
+            state.apply(record)
+            self.recovery.replayed += 1
+        self.recovery.seconds = time.perf_counter() - start
+        return state
+
+    def _make_model(self, body: dict[str, Any]) -> Any:
+        """The initial model of a "create" record."""
+        if body["native"]:
+            return millstream.load(self.folder.model_file(body["folder_id"]))
+        name = body["model"]
+        if name not in self._pristine:
+            raise InvalidValue(
+                f"serve: model {quoted(name)} was written in Python: pass it to serve.Server(models={{{name!r}: …}})"
+            )
+        return copy.deepcopy(self._pristine[name])
+
+    def _rebuild(self, name: str, body: dict[str, Any]) -> ServedModel:
+        """The model after record `to`, without the labels of the excluded events: a replay into an empty state."""
+        to, exclude = body["to"], set(body.get("exclude", ()))
+        state = self._empty_state()
+        state.excluded = {name: exclude}
+        if not exclude:
+            found, _ = newest_valid(self.folder, to)
+            if found is not None and any(data["name"] == name for data in found.header["models"]):
+                state.restore(found.header, found.blobs)
+        if state.seq + 1 < self.store.first_seq:
+            raise InvalidValue(
+                f"serve: cannot go back to record {to}: the log starts at record {self.store.first_seq}"
+            )
+        for record in self.store.read(state.seq + 1, to):
+            state.apply(record)
+        if name not in state.models:
+            raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
+        return state.models[name]
+
+    # ------------------------------------------------------------------------------------------------- running
+
+    def start(self) -> None:
+        """Start the log thread, and create the given models that the folder does not know."""
+        self.committer.start()
+        for name, model in self.given.items():
+            if name not in self.state.models:
+                self.create(name, model)
+
+    def create(
+        self,
+        name: str,
+        model: Any,
+        *,
+        policy: LabelPolicy | None = None,
+        metrics: Iterable[str] | None = None,
+    ) -> None:
+        """Add a model: its initial state is saved, then its creation is written to the log."""
+        check_name("a model's name", name)
+        if name in self.state.by_name:
+            raise InvalidValue(f"serve: the name {quoted(name)} is taken")
+        chosen = self.metrics if metrics is None else list(metrics)
+        served = ServedModel(name, model, chosen)
+        folder_id = secrets.token_hex(8)
+        if served.is_native:
+            self.folder.write_model(folder_id, model.to_bytes())
+        else:
+            self._pristine.setdefault(name, copy.deepcopy(model))
+        self.administer(
+            {
+                "op": "create",
+                "model": name,
+                "native": served.is_native,
+                "folder_id": folder_id,
+                "metrics": served.metric_names,
+                "policy": (policy or self.policy).describe(),
+            },
+            stream=self.state.last_stream + 1,
+        )
+
+    def administer(self, body: Mapping[str, Any], *, stream: int = 0, timeout: float = 600.0) -> Any:
+        """Write an operation to the log, and wait until it is applied. Returns its record's number."""
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        return self.committer.ask(Proposal(Kind.ADMIN, None, None, text, parsed=stream), timeout)
+
+    def stop(self, timeout: float | None = 30.0) -> None:
+        """Commit what was proposed, take a last snapshot, release the folder."""
+        if not self.read_only:
+            ended = self.committer.stop(timeout)
+            if ended and self.committer._stopped is None and self.state.seq > self._snapshot_seq:
+                self._take_snapshot(self.state)
+        self.store.close()
+        self.folder.close()
+
+    # ----------------------------------------------------------------------------------------------- snapshots
+
+    @property
+    def can_snapshot(self) -> bool:
+        """Whether the state of every model can be saved as data."""
+        return all(served.is_native for served in self.state.models.values())
+
+    def maybe_snapshot(self) -> None:
+        """Ask for a snapshot if one is due."""
+        new = self.state.seq - self._snapshot_seq
+        waited = time.monotonic() - self._snapshot_time
+        if new >= self.snapshot_records or (new > 0 and waited >= self.snapshot_seconds):
+            self._snapshot_time = time.monotonic()
+            self._snapshot_seq = self.state.seq
+            self.committer.request_snapshot()
+
+    def _take_snapshot(self, state: State) -> None:
+        """Write a snapshot; a full disk only postpones it."""
+        if not self.can_snapshot:
+            return
+        header, blobs = state.snapshot()
+        try:
+            write_snapshot(self.folder, state.seq, header, blobs)
+        except OSError as error:
+            self.recovery.notes.append(f"no snapshot at record {state.seq}: {error.strerror or error}")
+            return
+        self._snapshot_seq, self._snapshot_time = state.seq, time.monotonic()
+
+
+def _is_data(model: Any) -> bool:
+    try:
+        model.to_bytes()
+    except (AttributeError, MillstreamError):
+        return False
+    return True

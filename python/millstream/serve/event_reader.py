@@ -1,0 +1,60 @@
+"""The features and predictions of events, read back from the log as they were served."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from millstream._core import parse_json
+from millstream.serve.batches import unpack_events
+from millstream.serve.records import Kind, Record
+from millstream.serve.store import EventStore
+
+__all__ = ["EventReader", "StoredEvent"]
+
+
+class StoredEvent(NamedTuple):
+    """One event: its id, features, and the members of its record that hold predictions."""
+
+    id: str
+    x: Any
+    body: dict[str, Any]
+
+
+class EventReader:
+    """Reads events by sequence number, with a bounded cache of the newest records.
+
+    A label usually follows its event soon, so most of them are found in the cache.
+    """
+
+    def __init__(self, store: EventStore, most: int = 20_000, most_bytes: int = 64 << 20) -> None:
+        self._store = store
+        self._most, self._most_bytes = most, most_bytes
+        self._bytes = 0
+        self._recent: OrderedDict[int, Record] = OrderedDict()
+        #: The last batch that was decoded: labels of a batch arrive together.
+        self._batch: tuple[int, list[StoredEvent]] | None = None
+
+    def remember(self, record: Record) -> None:
+        """Keep a record that was just written."""
+        self._recent[record.seq] = record
+        self._bytes += len(record.body)
+        while len(self._recent) > self._most or self._bytes > self._most_bytes:
+            _, old = self._recent.popitem(last=False)
+            self._bytes -= len(old.body)
+
+    def record(self, seq: int) -> Record:
+        """The record with this number."""
+        found = self._recent.get(seq)
+        return self._store.get(seq) if found is None else found
+
+    def event(self, seq: int, item: int) -> StoredEvent:
+        """One event of a record."""
+        if self._batch is not None and self._batch[0] == seq:
+            return self._batch[1][item]
+        record = self.record(seq)
+        if record.kind == Kind.EVENTS:
+            self._batch = (seq, [StoredEvent(*each) for each in unpack_events(record.body)])
+            return self._batch[1][item]
+        body = parse_json(record.body)
+        return StoredEvent(str(record.id), body.get("x"), body)

@@ -1,0 +1,495 @@
+"""The state of a server as a fold over its log.
+
+Applying a committed record is the only way to change this state, and the result depends on the record and the state
+alone: not on a clock, on threads or on how records were grouped. Recovery is therefore the newest snapshot and a replay
+of the records after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from millstream._core import parse_json
+from millstream.errors import InvalidValue, MillstreamError
+from millstream.serve import promotion
+from millstream.serve.batches import unpack_events, unpack_labels
+from millstream.serve.event_reader import EventReader
+from millstream.serve.fates import Fate, Outcome
+from millstream.serve.policy import LabelPolicy
+from millstream.serve.records import Kind, Record
+from millstream.serve.route import Route
+from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.stream import LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
+
+__all__ = ["State"]
+
+#: Windows that are closed in one step; the loop goes on until none is due.
+_MOST_CLOSED = 4096
+
+
+class State:
+    """Models, routes and streams after the records 1 to `seq`.
+
+    `events` reads events back from the log. `make_model` creates the model of a "create" record, and `rebuild` the state
+    of a model as a rollback demands it; both are deterministic functions of the log and of the data folder.
+    """
+
+    def __init__(
+        self,
+        events: EventReader,
+        make_model: Callable[[dict[str, Any]], Any],
+        rebuild: Callable[[str, dict[str, Any]], ServedModel],
+    ) -> None:
+        self.events = events
+        self._make_model = make_model
+        self._rebuild = rebuild
+        self.seq = 0
+        self.time = 0
+        self.models: dict[str, ServedModel] = {}
+        self.routes: dict[str, Route] = {}
+        self.streams: dict[int, Stream] = {}
+        self.by_name: dict[str, Stream] = {}
+        #: The largest number of a stream so far. Numbers are not used again, because old records have them.
+        self.last_stream = 0
+        #: Labels that a model must not learn during a rebuild, by event id.
+        self.excluded: dict[str, Collection[str]] = {}
+
+    # --------------------------------------------------------------------------------------------------- apply
+
+    def apply(self, record: Record, parsed: Any = None) -> Any:
+        """Apply one record. Returns the outcome of a label, a list of outcomes of a batch, or None.
+
+        `parsed` is the content of the body, if the caller has it already.
+        """
+        if record.seq != self.seq + 1:
+            raise InvalidValue(f"serve: record {record.seq} does not follow record {self.seq}")
+        self.seq = record.seq
+        if record.time > self.time:
+            self.time = record.time
+            for stream in self.streams.values():
+                self._close_windows(stream)
+        kind = record.kind
+        if kind == Kind.EVENT:
+            return self._event(record, parsed)
+        if kind == Kind.LABEL:
+            body = parse_json(record.body) if parsed is None else parsed
+            return self._label(self.streams[record.stream], str(record.id), body, record)
+        if kind == Kind.EVENTS:
+            return self._events(record)
+        if kind == Kind.LABELS:
+            stream = self.streams[record.stream]
+            labels = unpack_labels(record.body) if parsed is None else parsed
+            return [self._label(stream, body["id"], body, record) for body in labels]
+        if kind == Kind.LEARN:
+            return self._learn_example(record, parse_json(record.body) if parsed is None else parsed)
+        if kind == Kind.ADMIN:
+            try:
+                return self._administer(record, parse_json(record.body))
+            except MillstreamError as error:
+                # A replay meets the same record and must reach the same state.
+                return error
+        return None
+
+    def _event(self, record: Record, x: Any) -> None:
+        stream = self.streams[record.stream]
+        self.events.remember(record)
+        self._remember(stream, str(record.id), record, 0, x)
+
+    def _events(self, record: Record) -> None:
+        stream = self.streams[record.stream]
+        self.events.remember(record)
+        for item, (id, x, _) in enumerate(unpack_events(record.body)):  # noqa: A001
+            self._remember(stream, id, record, item, x)
+
+    def _remember(self, stream: Stream, id: str, record: Record, item: int, x: Any) -> None:  # noqa: A002
+        stream.predictions += 1
+        for name in self._members(stream):
+            served = self.models[name]
+            if served.learns_without_labels:
+                if x is None:
+                    x = self.events.event(record.seq, item).x
+                self._learn_unlabelled(stream, served, id, x, record)
+        if not stream.pending.add(id, record.seq, item, record.time):
+            return
+        if len(stream.pending) > stream.policy.max_pending:
+            self._close(stream, stream.pending.evict(stream.policy.max_pending))
+        parked = stream.parked.pop(id, None)
+        if parked is not None:
+            entry = Entry(record.seq, item, record.time, WAITING, 0)
+            self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
+
+    def _learn_unlabelled(self, stream: Stream, served: ServedModel, id: str, x: Any, record: Record) -> None:  # noqa: A002
+        try:
+            with served.lock:
+                served.learn_unlabelled(x, record.seq)
+        except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+            stream.refuse(id, record.seq, record.time, f"{served.title}: {error}")
+
+    # -------------------------------------------------------------------------------------------------- labels
+
+    def screen(self, stream: Stream, id: str, body: dict[str, Any], known: Collection[str] = ()) -> Outcome | None:  # noqa: A002
+        """The outcome of a label that must not be written to the log, or None.
+
+        `known` are ids of events and labels that are about to be written before this label.
+        """
+        if id in known:
+            return None
+        found = stream.pending.find(id)
+        if found is None:
+            if id in stream.parked:
+                first = stream.parked[id]
+                same = _same_label(first.y, first.w, body)
+                return Outcome(Fate.DUPLICATE if same else Fate.CONFLICT, first.seq)
+            if stream.policy.early_window or "x" in body:
+                return None
+            return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
+        entry = Entry(*found)
+        if entry.state == LABELLED:
+            return self._repeated(entry, body)
+        if self._is_late(stream, entry) and stream.policy.late == "drop":
+            return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
+        return None
+
+    def _repeated(self, entry: Entry, body: dict[str, Any]) -> Outcome:
+        """A label of an event that has one."""
+        y, w = self._first_label(entry)
+        if _same_label(y, w, body):
+            return Outcome(Fate.DUPLICATE, entry.label_seq)
+        return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
+
+    def _first_label(self, entry: Entry) -> tuple[Any, float]:
+        record = self.events.record(entry.label_seq)
+        body = parse_json(record.body)
+        if record.kind == Kind.LABELS:
+            event = self.events.event(entry.seq, entry.item)
+            body = next(each for each in body if each["id"] == event.id)
+        return body.get("y"), body.get("w", 1.0)
+
+    def _is_late(self, stream: Stream, entry: Entry) -> bool:
+        return self.time - entry.time > stream.policy.window
+
+    def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+        stream.received += 1
+        outcome = self._labelled(stream, id, body, record)
+        if outcome.fate not in (Fate.PARKED, Fate.COLLECTED):
+            stream.count(outcome.fate)
+        return outcome
+
+    def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+        y, w, x = body["y"], body.get("w", 1.0), body.get("x")
+        found = stream.pending.find(id)
+        if found is None:
+            return self._unmatched(stream, id, body, record)
+        entry = Entry(*found)
+        if entry.state == LABELLED:
+            return self._repeated(entry, body)
+        if self._is_late(stream, entry):
+            if stream.policy.late == "dead_letter":
+                stream.refuse(id, record.seq, record.time, "the label arrived after the window", y)
+                return Outcome(Fate.DEAD_LETTER, record.seq)
+            if stream.policy.late == "drop":
+                return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
+        elif stream.policy.learn_when == "on_window_close":
+            return self._collect(stream, entry, y, w, body, record)
+        return self._join(stream, id, entry, y, w, x, record.seq, record.time)
+
+    def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+        """A label without an event: learned if its features came along, else parked or refused."""
+        y, w = body["y"], body.get("w", 1.0)
+        if "x" in body:
+            return self._learn_labelled(stream, id, body["x"], y, w, record)
+        if id in stream.parked:
+            first = stream.parked[id]
+            return Outcome(Fate.DUPLICATE if _same_label(first.y, first.w, body) else Fate.CONFLICT, first.seq)
+        if not stream.policy.early_window:
+            return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
+        stream.parked[id] = ParkedLabel(y, w, record.seq, record.time)
+        if len(stream.parked) > stream.policy.max_parked:
+            stream.parked.pop(next(iter(stream.parked)))
+            stream.count(Fate.EXPIRED)
+        return Outcome(Fate.PARKED, record.seq)
+
+    def _collect(
+        self, stream: Stream, entry: Entry, y: Any, w: float, body: dict[str, Any], record: Record
+    ) -> Outcome:
+        labels = stream.collected.setdefault((entry.seq, entry.item), [])
+        at = body.get("ts")
+        for label in labels:
+            if _same_label(label.y, label.w, body) and label.at == at:
+                return Outcome(Fate.DUPLICATE, label.seq)
+        if labels and stream.policy.aggregate == "first":
+            return Outcome(Fate.CONFLICT, labels[0].seq, "another label of this event is waiting")
+        try:
+            for name in self._members(stream):
+                self.models[name].check(y, w)
+        except MillstreamError as error:
+            stream.refuse(self.events.event(entry.seq, entry.item).id, record.seq, record.time, str(error), y)
+            return Outcome(Fate.QUARANTINED, record.seq, str(error))
+        labels.append(Collected(y, w, record.seq, at))
+        return Outcome(Fate.COLLECTED, record.seq)
+
+    def _join(
+        self,
+        stream: Stream,
+        id: str,  # noqa: A002
+        entry: Entry,
+        y: Any,
+        w: float,
+        x: Any,
+        seq: int,
+        time: int,
+    ) -> Outcome:
+        """Learn an event with its label, and score the predictions that were served."""
+        event = self.events.event(entry.seq, entry.item)
+        if event.id != id:
+            # Two ids with the same 128-bit hash.
+            return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
+        outcome = self._teach(stream, id, event.x, y, w, event.body, seq, time)
+        if outcome.fate is not Fate.QUARANTINED:
+            stream.pending.mark(id, LABELLED, seq)
+            stream.delays[0] += max(time - entry.time, 0)
+            stream.delays[1] += 1
+        return outcome
+
+    def _teach(
+        self,
+        stream: Stream,
+        id: str,  # noqa: A002
+        x: Any,
+        y: Any,
+        w: float,
+        served_as: dict[str, Any] | None,
+        seq: int,
+        time: int,
+    ) -> Outcome:
+        """Let every model of a stream learn one example; without `served_as` it is not scored."""
+        fate, reason = Fate.LEARNED, ""
+        champion = self._champion(stream)
+        losses: dict[str, float | None] = {}
+        for name in self._members(stream):
+            served = self.models[name]
+            if id in self.excluded.get(name, ()):
+                continue
+            try:
+                if served.learns_without_labels:
+                    served.check(y, w)
+                    fate = Fate.SCORED
+                elif served.is_native:
+                    served.learn(x, y, w, seq)
+                else:
+                    with served.lock:
+                        served.learn(x, y, w, seq)
+            except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+                text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
+                stream.refuse(id, seq, time, text, y)
+                if name == champion:
+                    fate, reason = Fate.QUARANTINED, text
+                continue
+            if served_as is not None:
+                prediction = prediction_of(served_as, name)
+                if prediction is not None:
+                    served.score(prediction, y, w, seq, time)
+                    losses[name] = promotion.loss(served.role, prediction.y, y)
+        route = self.routes.get(stream.name)
+        if route is not None and losses:
+            route.observe(losses, seq, time, self.models)
+        return Outcome(fate, seq, reason)
+
+    def _learn_example(self, record: Record, body: dict[str, Any]) -> Outcome:
+        """A labelled example without a prediction."""
+        stream = self.streams[record.stream]
+        stream.received += 1
+        id = None if record.id is None else str(record.id)  # noqa: A001
+        if id is not None:
+            found = stream.pending.find(id)
+            if found is not None:
+                outcome = self._repeated(Entry(*found), body) if found[3] == LABELLED else None
+                if outcome is None:
+                    outcome = self._join(stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time)
+                stream.count(outcome.fate)
+                return outcome
+        outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), record)
+        stream.count(outcome.fate)
+        return outcome
+
+    def _learn_labelled(
+        self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record  # noqa: A002
+    ) -> Outcome:
+        """Learn an example that came with its features; its id is remembered, so that it is learned once."""
+        outcome = self._teach(stream, id or "", x, y, w, None, record.seq, record.time)
+        if outcome.fate is not Fate.QUARANTINED:
+            stream.examples += 1
+            if id is not None and stream.pending.add(id, record.seq, 0, record.time):
+                stream.pending.mark(id, LABELLED, record.seq)
+        return outcome
+
+    # ------------------------------------------------------------------------------------------------- windows
+
+    def _close_windows(self, stream: Stream) -> None:
+        """Close the windows that are over, forget events that closed a window ago, expire parked labels."""
+        policy = stream.policy
+        if policy.acts_on_close:
+            while True:
+                due = stream.pending.close(self.time - policy.window, _MOST_CLOSED)
+                for entry in due:
+                    self._window_closed(stream, Entry(*entry))
+                if len(due) < _MOST_CLOSED:
+                    break
+        while True:
+            old = stream.pending.expire(self.time - 2 * policy.window, _MOST_CLOSED)
+            self._close(stream, old)
+            if len(old) < _MOST_CLOSED:
+                break
+        while stream.parked:
+            id, label = next(iter(stream.parked.items()))  # noqa: A001
+            if self.time - label.time <= policy.early_window:
+                break
+            del stream.parked[id]
+            stream.count(Fate.EXPIRED)
+
+    def _close(self, stream: Stream, forgotten: Iterable[tuple[int, ...]]) -> None:
+        """Events that are forgotten: those without a label are counted."""
+        for entry in forgotten:
+            key = (entry[0], entry[1])
+            if key in stream.collected:
+                # Evicted before its window closed.
+                self._window_closed(stream, Entry(*entry))
+            elif entry[3] == WAITING:
+                stream.closed += 1
+
+    def _window_closed(self, stream: Stream, entry: Entry) -> None:
+        if entry.state == LABELLED:
+            return
+        labels = stream.collected.pop((entry.seq, entry.item), None)
+        if labels is None and stream.policy.default_label is None:
+            return
+        event = self.events.event(entry.seq, entry.item)
+        if labels is None:
+            y, w, fate = stream.policy.default_label, 1.0, Fate.DEFAULT
+        else:
+            (y, w), fate = aggregated(labels, stream.policy.aggregate), Fate.LEARNED
+        seq = labels[-1].seq if labels else self.seq
+        outcome = self._teach(stream, event.id, event.x, y, w, event.body, seq, self.time)
+        stream.count(fate if outcome.fate is not Fate.QUARANTINED else outcome.fate, len(labels) if labels else 1)
+        stream.pending.mark(event.id, LABELLED, seq)
+
+    # ---------------------------------------------------------------------------------------------- administer
+
+    def _members(self, stream: Stream) -> Iterable[str]:
+        route = self.routes.get(stream.name)
+        return (stream.name,) if route is None else route.members
+
+    def _champion(self, stream: Stream) -> str:
+        route = self.routes.get(stream.name)
+        return stream.name if route is None else route.champion
+
+    def _administer(self, record: Record, body: dict[str, Any]) -> None:
+        op = body["op"]
+        if op == "create":
+            served = ServedModel(
+                body["model"], self._make_model(body), body["metrics"], folder_id=body["folder_id"]
+            )
+            self.models[served.name] = served
+            self._add_stream(record.stream, served.name, LabelPolicy.of(body["policy"]))
+        elif op == "delete":
+            self.models.pop(body["model"], None)
+            self._drop_stream(body["model"])
+        elif op == "policy":
+            self.by_name[body["stream"]].policy = LabelPolicy.of(body["policy"])
+        elif op == "rollback":
+            rebuilt = self._rebuild(body["model"], body)
+            rebuilt.versions = self.models[body["model"]].versions
+            rebuilt.seq = record.seq
+            self.models[body["model"]] = rebuilt
+        elif op == "route":
+            self._route(record, body)
+        elif op == "unroute":
+            self.routes.pop(body["route"], None)
+            self._drop_stream(body["route"])
+        elif op == "promote":
+            self.routes[body["route"]].promote(body["model"], record.seq, record.time, body["why"])
+        elif op == "version":
+            self.models[body["model"]].versions[body["version"]] = record.seq
+        elif op == "forget":
+            self.by_name[body["stream"]].pending.remove(body["id"])
+        else:
+            raise InvalidValue(f"serve: unknown operation {op!r}")
+
+    def _route(self, record: Record, body: dict[str, Any]) -> None:
+        name = body["route"]
+        known = self.routes.get(name)
+        self.routes[name] = Route.of(body, known)
+        if known is None:
+            self._add_stream(record.stream, name, LabelPolicy.of(body["policy"]))
+        else:
+            self.by_name[name].policy = LabelPolicy.of(body["policy"])
+
+    def _add_stream(self, number: int, name: str, policy: LabelPolicy) -> None:
+        stream = Stream(number, name, policy)
+        self.last_stream = max(self.last_stream, number)
+        self.streams[number] = self.by_name[name] = stream
+
+    def _drop_stream(self, name: str) -> None:
+        stream = self.by_name.pop(name, None)
+        if stream is not None:
+            del self.streams[stream.number]
+
+    # ------------------------------------------------------------------------------------------------ snapshot
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The whole state as plain data and named bytes."""
+        blobs: dict[str, bytes] = {}
+        header: dict[str, Any] = {
+            "seq": self.seq,
+            "time": self.time,
+            "last_stream": self.last_stream,
+            "models": [],
+            "streams": [],
+        }
+        for index, served in enumerate(self.models.values()):
+            data, parts = served.snapshot()
+            header["models"].append(data | {"name": served.name})
+            blobs |= {f"models/{index}/{name}": part for name, part in parts.items()}
+        for index, stream in enumerate(self.streams.values()):
+            data, parts = stream.snapshot()
+            header["streams"].append(data)
+            blobs |= {f"streams/{index}/{name}": part for name, part in parts.items()}
+        header["routes"] = [route.describe() for route in self.routes.values()]
+        return header, blobs
+
+    def restore(self, header: dict[str, Any], blobs: dict[str, bytes]) -> None:
+        """Continue from a snapshot."""
+        import millstream
+
+        for index, data in enumerate(header["models"]):
+            parts = _under(blobs, f"models/{index}/")
+            served = ServedModel(data["name"], millstream.from_bytes(parts["model"]), data["metrics"])
+            served.restore(data, parts)
+            self.models[served.name] = served
+        for described in header["routes"]:
+            route = Route.restored(described)
+            self.routes[route.name] = route
+        for index, data in enumerate(header["streams"]):
+            stream = Stream.restored(data, _under(blobs, f"streams/{index}/"))
+            self.streams[stream.number] = self.by_name[stream.name] = stream
+        self.seq, self.time, self.last_stream = header["seq"], header["time"], header["last_stream"]
+
+
+def prediction_of(body: dict[str, Any], model: str) -> Prediction | None:
+    """The prediction of a model in the body of an event."""
+    if "m" in body:
+        body = body["m"].get(model)
+        if body is None:
+            return None
+    proba = body.get("p")
+    return Prediction(body.get("y"), None if proba is None else [(label, p) for label, p in proba])
+
+
+def _same_label(y: Any, w: float, body: dict[str, Any]) -> bool:
+    other = body.get("y")
+    return type(y) is type(other) and y == other and w == body.get("w", 1.0)
+
+
+def _under(blobs: dict[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {name.removeprefix(prefix): part for name, part in blobs.items() if name.startswith(prefix)}

@@ -1,0 +1,273 @@
+"""`serve.Server`: models that learn while they serve."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from millstream import _core, roles
+from millstream.errors import InvalidValue
+from millstream.serve.committer import QueueFull, Stopped
+from millstream.serve.counters import Counters
+from millstream.serve.engine import Engine
+from millstream.serve.event_reader import EventReader
+from millstream.serve.handler import Handler
+from millstream.serve.policy import LabelPolicy
+from millstream.serve.proposal import Proposal
+from millstream.serve.requests import Reply
+from millstream.serve.stream import Stream
+from millstream.serve.tokens import Tokens
+
+__all__ = ["Server"]
+
+#: Requests that the handler takes in one turn.
+_TURN = 256
+#: Sent with every reply: nothing is guessed, framed or loaded from elsewhere.
+_SECURITY = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("cache-control", "no-store"),
+    ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+)
+
+
+class Server:
+    """Serve models over HTTP: predictions go out, and labels come in whenever they arrive.
+
+    Every prediction is stored with its features. When its label arrives, the model learns the features as they were
+    served, once, even if the server was killed in between.
+
+    Parameters
+    ----------
+    model
+        A model, native or written in Python; or use `models`.
+    data
+        The data folder, which is created if needed. A server that is started again on the folder continues.
+    name
+        The name of `model` in the interface.
+    models
+        Several models by name.
+    host, port
+        The address. With port 0 the system chooses a port; see `port`.
+    policy
+        The `LabelPolicy` of new models, or its settings as a dict.
+    metrics
+        Names of the metrics of new models, by default those of the role.
+    require_token
+        Whether requests need a token; by default only if the address is not a loopback address.
+    settings
+        Settings of the HTTP server: `header_timeout`, `body_timeout`, `idle_timeout`, `write_timeout`,
+        `request_timeout`, `max_header_bytes`, `max_body_bytes`, `max_connections`, `max_queue`, `threads`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from millstream import linear_model, serve
+    >>> with tempfile.TemporaryDirectory() as data:
+    ...     with serve.Server(linear_model.LogisticRegression(), data=data, port=0) as server:
+    ...         client = serve.Client(server.url)
+    ...         answer = client.predict("model", {"hour": 7})
+    ...         fate = client.label("model", answer["id"], True)["fate"]
+    >>> fate
+    'learned'
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        data: str | os.PathLike[str],
+        name: str = "model",
+        models: Mapping[str, Any] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        policy: LabelPolicy | Mapping[str, Any] | None = None,
+        metrics: Iterable[str] | None = None,
+        require_token: bool | None = None,
+        salvage: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        engine_settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        given = dict(models or {})
+        if model is not None:
+            given[name] = model
+        self.host = host
+        self.engine = Engine(
+            Path(data), given, policy=policy, metrics=metrics, salvage=salvage, **dict(engine_settings or {})
+        )
+        needed = not _is_loopback(host) if require_token is None else require_token
+        self.tokens = Tokens(self.engine.folder.tokens, required=needed)
+        self.counters = Counters()
+        self.handler = Handler(self, self.tokens)
+        #: Reads events in the handler thread; the log thread has a reader of its own.
+        self.reader = EventReader(self.engine.store.reader())
+        self.is_ready = False
+        self.started = time.time()
+        self._port = port
+        self._settings = dict(settings or {})
+        self._http: _core.HttpServer | None = None
+        self._outbox: deque[tuple[int, Reply]] = deque()
+        self._ended = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------------------------------------- start and stop
+
+    @property
+    def port(self) -> int:
+        """The port on which it listens."""
+        return self._port if self._http is None else self._http.port
+
+    @property
+    def url(self) -> str:
+        """The address for clients on this machine."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> Self:
+        """Start to serve, in threads of their own."""
+        if self._thread is not None:
+            raise InvalidValue("serve: the server was started before; make a new one")
+        if self.tokens.required and not len(self.tokens):
+            self.engine.stop()
+            raise InvalidValue(
+                f"serve: address {self.host} is not a loopback address, and the folder has no tokens: "
+                "create one with `millstream serve --create-token NAME:admin --data FOLDER`"
+            )
+        committer = self.engine.committer
+        committer.after_group = self._after_group
+        committer.failed = self._failed
+        try:
+            self._http = _core.HttpServer(self.host, self._port, **self._settings)
+            self._http.set_health("/healthz", b'{"status":"ok"}')
+            self.engine.start()
+        except BaseException:
+            if self._http is not None:
+                self._http.close()
+            self.engine.stop()
+            raise
+        self.sync_shortcuts()
+        self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
+        self._thread.start()
+        self.is_ready = True
+        return self
+
+    def stop(self, timeout: float = 30.0) -> None:
+        """Finish the requests in flight, write what was proposed and a snapshot, then end."""
+        if self._ended.is_set() or self._http is None:
+            self._ended.set()
+            self.engine.stop()
+            return
+        self.is_ready = False
+        self._http.drain(timeout)
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+        self.handler.close()
+        self.engine.stop(timeout)
+        self.flush()
+        self._http.close()
+
+    def serve_forever(self) -> int:
+        """Serve until SIGINT or SIGTERM. Returns the exit code: 1 if the log failed."""
+        for name in ("SIGINT", "SIGTERM"):
+            signal.signal(getattr(signal, name), lambda *_: self._ended_by_signal.set())
+        if self._thread is None:
+            self.start()
+        while not self._ended_by_signal.wait(0.5):
+            if self._failure is not None:
+                print(f"millstream serve: {self._failure}", file=sys.stderr)  # noqa: T201
+                os._exit(1)
+        self.stop()
+        return 0
+
+    @property
+    def _ended_by_signal(self) -> threading.Event:
+        event: threading.Event = self.__dict__.setdefault("_signal", threading.Event())
+        return event
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --------------------------------------------------------------------------------------------------- serve
+
+    def _run(self) -> None:
+        http = self._http
+        assert http is not None
+        while not self._ended.is_set():
+            for request in http.take(_TURN, 0.25):
+                self.handler.handle(request, partial(self._respond, request.ticket))
+            self.flush()
+
+    def _respond(self, ticket: int, reply: Reply) -> None:
+        self._outbox.append((ticket, reply))
+
+    def flush(self) -> None:
+        """Send the replies that are ready."""
+        outbox, http = self._outbox, self._http
+        if not outbox or http is None:
+            return
+        ready = []
+        while outbox:
+            try:
+                ticket, reply = outbox.popleft()
+            except IndexError:
+                break
+            ready.append(
+                (ticket, reply.status, (("content-type", reply.content_type), *reply.headers, *_SECURITY), reply.body)
+            )
+        http.answer(ready)
+
+    def _after_group(self) -> None:
+        self.flush()
+        self.engine.maybe_snapshot()
+
+    def _failed(self, error: BaseException) -> None:
+        """The log failed: nothing can be promised any more."""
+        self._failure = error
+        self.is_ready = False
+        self.flush()
+
+    def try_propose(self, proposal: Proposal) -> bool:
+        """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its client."""
+        try:
+            self.engine.committer.propose(proposal)
+        except (QueueFull, Stopped):
+            self.engine.committer.lost_events += 1
+            return False
+        return self.engine.committer.disk_error is None
+
+    def is_forecaster(self, stream: Stream) -> bool:
+        """Whether the models of a stream are forecasters."""
+        served = self.engine.state.models.get(stream.name)
+        return served is not None and served.role is roles.FORECASTER
+
+    def sync_shortcuts(self) -> None:
+        """Tell the native shortcut which models it may answer for."""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
