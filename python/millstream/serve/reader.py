@@ -1,0 +1,188 @@
+"""Verified reads of the event store, also while a server writes to it."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import InvalidValue, MissingFile, UnknownName
+from millstream.serve.disk import Connection, Disk, Mode
+from millstream.serve.records import Record, Row, checksum, record_of
+from millstream.serve.schema import Bounds, read_bounds
+from millstream.serve.store_errors import StoreDamaged
+
+__all__ = ["RecordReader", "verified_rows"]
+
+#: Rows and bytes of body that one statement of a scan reads. A statement that stays open would keep the
+#: write-ahead log from being reused.
+_ROWS, _BYTES = 2_000, 4 << 20
+
+#: Numbers in one statement of `get_many`.
+_NUMBERS = 128
+
+_COLUMNS = "SELECT seq, kind, time, stream, id, body, crc FROM records"
+_RANGE = f"{_COLUMNS} WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT {_ROWS}"
+_ONE = f"{_COLUMNS} WHERE seq = ?"
+_MANY = f"{_COLUMNS} WHERE seq IN ({', '.join('?' * _NUMBERS)})"
+
+
+class RecordReader:
+    """Reads records on a connection of its own, and checks each of them.
+
+    Several threads may use one reader; they take turns.
+    """
+
+    def __init__(self, path: Path, disk: Disk, mode: Mode = "read") -> None:
+        self._path, self._disk = path, disk
+        if disk.size(path) is None:
+            raise MissingFile(f"event store: no file {path}")
+        self._lock = threading.Lock()
+        self._connection = disk.connect(path, mode)
+        try:
+            self._connection.execute("PRAGMA query_only = ON")
+            self._bounds = self.bounds()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def bounds(self) -> Bounds:
+        """The first and last number and the gaps, as of now."""
+        try:
+            with self._lock:
+                found = read_bounds(self._connection)
+        except self._disk.errors as error:
+            raise _unreadable(self._path, None, error) from None
+        if found is None:
+            raise StoreDamaged(f"{self._path.name}: the table store is damaged", file=self._path.name)
+        return found
+
+    @property
+    def first_seq(self) -> int:
+        """The number of the first record that is kept, as of now."""
+        return self.bounds().first
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last record, as of now."""
+        return self.bounds().last
+
+    def get(self, seq: int) -> Record:
+        """One record."""
+        found = self._select(_ONE, (seq,))
+        if not found:
+            raise self._absent(seq)
+        return found[0]
+
+    def get_many(self, seqs: Iterable[int]) -> dict[int, Record]:
+        """Several records by number."""
+        numbers = list(dict.fromkeys(seqs))
+        found: dict[int, Record] = {}
+        for start in range(0, len(numbers), _NUMBERS):
+            part = numbers[start : start + _NUMBERS]
+            # The statement has a fixed number of parameters, so that it is compiled once.
+            rows = self._select(_MANY, part + part[-1:] * (_NUMBERS - len(part)))
+            found.update((record.seq, record) for record in rows)
+        for seq in numbers:
+            if seq not in found:
+                raise self._absent(seq)
+        return {seq: found[seq] for seq in numbers}
+
+    def read(self, first: int = 1, last: int | None = None) -> Iterator[Record]:
+        """The records from `first` to `last`, both included, in order. Trimmed and lost ones are left out."""
+        for rows in self.rows(first, last):
+            for row in rows:
+                yield record_of(row)
+
+    def rows(self, first: int = 1, last: int | None = None) -> Iterator[list[Row]]:
+        """The rows of records in chunks, checked, without a gap that the store does not know of."""
+        if type(first) is not int or (last is not None and type(last) is not int):
+            raise InvalidValue("event store: first and last must be whole numbers")
+        bounds = self.bounds()
+        stop = bounds.last if last is None else min(last, bounds.last)
+        seq = bounds.skip(max(first, bounds.first))
+        while seq <= stop:
+            rows = self._chunk(bounds, seq, stop)
+            if rows:
+                yield rows
+                seq = bounds.skip(rows[-1][0] + 1)
+                continue
+            # Retention may have removed the records since the bounds were read.
+            bounds = self.bounds()
+            if bounds.first <= seq:
+                raise StoreDamaged(f"{self._path.name}: record {seq} is missing", file=self._path.name, seq=seq)
+            seq = bounds.skip(bounds.first)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._connection.close()
+
+    def _chunk(self, bounds: Bounds, seq: int, stop: int) -> list[Row]:
+        with self._lock:
+            return verified_rows(self._connection, self._disk, self._path.name, bounds, seq, stop)
+
+    def _select(self, statement: str, numbers: Any) -> list[Record]:
+        try:
+            with self._lock:
+                rows = self._connection.execute(statement, numbers).fetchall()
+        except self._disk.errors as error:
+            raise _unreadable(self._path, numbers[0], error) from None
+        for row in rows:
+            if not _verifies(self._bounds.seed, row):
+                raise _damaged(self._path.name, row[0])
+        return [record_of(row) for row in rows]
+
+    def _absent(self, seq: int) -> UnknownName | StoreDamaged:
+        bounds = self.bounds()
+        if bounds.first <= seq <= bounds.last and bounds.skip(seq) == seq:
+            return StoreDamaged(f"{self._path.name}: record {seq} is missing", file=self._path.name, seq=seq)
+        return UnknownName(f"event store: no record {seq}; the log has {bounds.first} to {bounds.last}")
+
+
+def verified_rows(
+    connection: Connection, disk: Disk, name: str, bounds: Bounds, seq: int, stop: int, most: int = _BYTES
+) -> list[Row]:
+    """Some rows from `seq` on; an empty list if the row `seq` does not exist."""
+    seed = bounds.seed
+    rows: list[Row] = []
+    expected, size = seq, 0
+    cursor = None
+    try:
+        cursor = connection.execute(_RANGE, (seq, stop))
+        for row in cursor:
+            if row[0] != expected:
+                if row[0] != bounds.skip(expected):
+                    break
+                expected = row[0]
+            if not _verifies(seed, row):
+                raise _damaged(name, expected)
+            rows.append(row)
+            expected += 1
+            size += len(row[5])
+            if size > most:
+                break
+    except disk.errors as error:
+        raise _unreadable(Path(name), expected, error) from None
+    finally:
+        if cursor is not None:
+            cursor.close()
+    return rows
+
+
+def _verifies(seed: int, row: Any) -> bool:
+    try:
+        return bool(checksum(seed, *row[:6]) == row[6])
+    except (TypeError, ValueError, AttributeError, struct.error):
+        return False
+
+
+def _damaged(name: str, seq: int) -> StoreDamaged:
+    return StoreDamaged(f"{name}: record {seq} is damaged (its checksum is wrong)", file=name, seq=seq)
+
+
+def _unreadable(path: Path, seq: int | None, error: Exception) -> StoreDamaged:
+    place = "" if seq is None else f"record {seq}: "
+    return StoreDamaged(f"{path.name}: {place}{error}", file=path.name, seq=seq)
