@@ -1,4 +1,5 @@
-"""Bodies of records that hold a whole batch: JSON, or a JSON header followed by the Arrow bytes as they were sent."""
+"""Bodies of records that hold a whole batch: JSON, or a JSON header followed by the Arrow bytes as they were
+sent."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]
     else:
         head = parse_json(body)
         rows = head["x"]
-    for id, x, y in zip(head["ids"], rows, head["y"], strict=True):  # noqa: A001
+    for id, x, y in zip(head["ids"], rows, head["y"], strict=True):
         yield id, x, y if isinstance(y, dict) else {"y": y}
 
 

@@ -1,4 +1,5 @@
-"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the outcomes."""
+"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the
+outcomes."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from typing import Any
 from millstream.errors import MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
-from millstream.serve.faults import crash_point
 from millstream.serve.fates import Outcome
+from millstream.serve.faults import crash_point
 from millstream.serve.fold import State
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Draft, Kind, Record
-from millstream.serve.store import EventStore, StoreFailed, StoreFull
+from millstream.serve.store import EventStore
+from millstream.serve.store_errors import StoreFailed, StoreFull
 
 __all__ = ["Committer", "QueueFull", "Stopped"]
 
@@ -40,8 +42,8 @@ class Stopped(MillstreamError):
 class Committer:
     """Owns the state: only its thread changes it.
 
-    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the state
-    take it; predictions do not need it.
+    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the
+    state take it; predictions do not need it.
     """
 
     def __init__(
@@ -155,10 +157,12 @@ class Committer:
                 if group:
                     self._commit(group)
                     self.after_group()
+                elif self.store.checkpoint_due:
+                    self.store.checkpoint()
                 if self._wanted_snapshot:
                     self._wanted_snapshot = False
                     self.snapshot(self.state)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the server must stop
+        except BaseException as error:  # whatever it is, the server must stop
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:

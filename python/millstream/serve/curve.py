@@ -13,8 +13,8 @@ _MOST = 512
 class Curve:
     """Points (labels scored, seq, time in ms, values of the metrics), evenly spaced in labels.
 
-    When the curve is full, every second point is dropped. The points depend on the labels only, so a replay has the
-    same ones.
+    When the curve is full, every second point is dropped. The points depend on the labels only, so a replay has
+    the same ones.
     """
 
     def __init__(self) -> None:

@@ -16,18 +16,23 @@ from millstream._echo import quoted
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.serve.clock import Clock
 from millstream.serve.committer import Committer
+from millstream.serve.disk import Disk
 from millstream.serve.event_reader import EventReader
-from millstream.serve.folder import DataFolder
 from millstream.serve.fold import State
+from millstream.serve.folder import DataFolder
 from millstream.serve.names import check_name
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
+from millstream.serve.reader import RecordReader
 from millstream.serve.records import Kind
 from millstream.serve.served_model import ServedModel
-from millstream.serve.snapshots import newest_valid, write_snapshot
+from millstream.serve.snapshots import newest_valid, read_snapshot, write_snapshot
 from millstream.serve.store import EventStore
 
 __all__ = ["Engine", "Recovery"]
+
+#: Versions of a model whose state is kept.
+_MOST_VERSIONS = 1000
 
 
 class Recovery:
@@ -48,8 +53,9 @@ class Engine:
     data
         The data folder; it is created if it does not exist.
     models
-        Models by name. A model whose name the folder knows continues from the log. A learner written in Python must be
-        given at every start, untrained or in the same state, because its state cannot be saved as data; it is replayed.
+        Models by name. A model whose name the folder knows continues from the log. A learner written in Python
+        must be given at every start, untrained or in the same state, because its state cannot be saved as data;
+        it is replayed.
     policy
         The label policy of new models.
     metrics
@@ -84,8 +90,13 @@ class Engine:
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
         self.read_only = read_only
         self.folder = DataFolder(data, read_only=read_only)
+        self._versions = self.folder.path / "versions"
         try:
-            self.store = EventStore(self.folder.events, salvage=salvage, read_only=read_only)
+            self.store: Any = (
+                RecordReader(self.folder.events, Disk())
+                if read_only
+                else EventStore(self.folder.events, salvage=salvage)
+            )
             self.recovery = Recovery()
             self.state = self._recovered(until)
         except BaseException:
@@ -101,7 +112,7 @@ class Engine:
     # ------------------------------------------------------------------------------------------------ recovery
 
     def _empty_state(self) -> State:
-        return State(EventReader(self.store), self._make_model, self._rebuild)
+        return State(EventReader(self.store), self._make_model, self._rebuild, self._keep)
 
     def _recovered(self, until: int | None) -> State:
         """The newest valid snapshot, and a replay of the records after it."""
@@ -110,14 +121,17 @@ class Engine:
         last = self.store.last_seq if until is None else until
         if last > self.store.last_seq or last < 0:
             raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
+        if not self.read_only:
+            self.recovery.notes += self.store.report.lines()
         found, invalid = newest_valid(self.folder, last)
-        self.recovery.notes += [f"snapshot {name} is not valid: {why}" for name, why in invalid]
+        self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
             state.restore(found.header, found.blobs)
             self.recovery.snapshot_seq = found.seq
         if state.seq + 1 < self.store.first_seq and last > state.seq:
             raise InvalidValue(
-                f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed and were trimmed from the log"
+                f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed, "
+                "and were trimmed from the log"
             )
         for record in self.store.read(state.seq + 1, last):
             state.apply(record)
@@ -132,13 +146,25 @@ class Engine:
         name = body["model"]
         if name not in self._pristine:
             raise InvalidValue(
-                f"serve: model {quoted(name)} was written in Python: pass it to serve.Server(models={{{name!r}: …}})"
+                f"serve: model {quoted(name)} was written in Python: pass it to serve.Server "
+                f"as models={{{name!r}: …}}"
             )
         return copy.deepcopy(self._pristine[name])
 
-    def _rebuild(self, name: str, body: dict[str, Any]) -> ServedModel:
-        """The model after record `to`, without the labels of the excluded events: a replay into an empty state."""
-        to, exclude = body["to"], set(body.get("exclude", ()))
+    def _rebuild(self, name: str, body: dict[str, Any], seq: int) -> ServedModel:
+        """The model after record `to`, without the labels of the excluded events: a replay into an empty state.
+
+        The result of the rollback in record `seq` is kept: a later recovery needs it when older records are
+        trimmed.
+        """
+        to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
+        done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
+        if done is None:
+            done = self._replayed(name, to, exclude)
+        self._keep(done, seq)
+        return done
+
+    def _replayed(self, name: str, to: int, exclude: set[str]) -> ServedModel:
         state = self._empty_state()
         state.excluded = {name: exclude}
         if not exclude:
@@ -154,6 +180,26 @@ class Engine:
         if name not in state.models:
             raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
         return state.models[name]
+
+    def _keep(self, served: ServedModel, seq: int) -> None:
+        """Save the state of a model under the number of a record, so that it outlives the records before."""
+        if self.read_only or not served.is_native:
+            return
+        folder = self._versions / served.folder_id
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / f"{seq}.snapshot").exists():
+            header, blobs = served.snapshot()
+            write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
+
+    def _kept(self, name: str, folder_id: str, seq: int) -> ServedModel | None:
+        """The state of a model that was saved under the number of a record."""
+        path = self._versions / Path(folder_id).name / f"{seq}.snapshot"
+        if not path.exists():
+            return None
+        found = read_snapshot(path)
+        kept = ServedModel(name, millstream.from_bytes(found.blobs["model"]), found.header["metrics"])
+        kept.restore(found.header, found.blobs)
+        return kept
 
     # ------------------------------------------------------------------------------------------------- running
 

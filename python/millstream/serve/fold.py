@@ -1,8 +1,8 @@
 """The state of a server as a fold over its log.
 
-Applying a committed record is the only way to change this state, and the result depends on the record and the state
-alone: not on a clock, on threads or on how records were grouped. Recovery is therefore the newest snapshot and a replay
-of the records after it.
+Applying a committed record is the only way to change this state, and the result depends on the record and the
+state alone: not on a clock, on threads or on how records were grouped. Recovery is therefore the newest snapshot
+and a replay of the records after it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from millstream._core import parse_json
-from millstream.errors import InvalidValue, MillstreamError
+from millstream.errors import InvalidValue, MillstreamError, UnknownName
 from millstream.serve import promotion
 from millstream.serve.batches import unpack_events, unpack_labels
 from millstream.serve.event_reader import EventReader
@@ -31,19 +31,22 @@ _MOST_CLOSED = 4096
 class State:
     """Models, routes and streams after the records 1 to `seq`.
 
-    `events` reads events back from the log. `make_model` creates the model of a "create" record, and `rebuild` the state
-    of a model as a rollback demands it; both are deterministic functions of the log and of the data folder.
+    `events` reads events back from the log. `make_model` creates the model of a "create" record, and `rebuild`
+    the state of a model as a rollback demands it; both are deterministic functions of the log and of the data
+    folder. `keep_version` saves the state of a model that gets a name.
     """
 
     def __init__(
         self,
         events: EventReader,
         make_model: Callable[[dict[str, Any]], Any],
-        rebuild: Callable[[str, dict[str, Any]], ServedModel],
+        rebuild: Callable[[str, dict[str, Any], int], ServedModel],
+        keep_version: Callable[[ServedModel, int], None],
     ) -> None:
         self.events = events
         self._make_model = make_model
         self._rebuild = rebuild
+        self._keep_version = keep_version
         self.seq = 0
         self.time = 0
         self.models: dict[str, ServedModel] = {}
@@ -62,7 +65,7 @@ class State:
 
         `parsed` is the content of the body, if the caller has it already.
         """
-        if record.seq != self.seq + 1:
+        if record.seq <= self.seq:
             raise InvalidValue(f"serve: record {record.seq} does not follow record {self.seq}")
         self.seq = record.seq
         if record.time > self.time:
@@ -99,10 +102,10 @@ class State:
     def _events(self, record: Record) -> None:
         stream = self.streams[record.stream]
         self.events.remember(record)
-        for item, (id, x, _) in enumerate(unpack_events(record.body)):  # noqa: A001
+        for item, (id, x, _) in enumerate(unpack_events(record.body)):
             self._remember(stream, id, record, item, x)
 
-    def _remember(self, stream: Stream, id: str, record: Record, item: int, x: Any) -> None:  # noqa: A002
+    def _remember(self, stream: Stream, id: str, record: Record, item: int, x: Any) -> None:
         stream.predictions += 1
         for name in self._members(stream):
             served = self.models[name]
@@ -119,16 +122,16 @@ class State:
             entry = Entry(record.seq, item, record.time, WAITING, 0)
             self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
 
-    def _learn_unlabelled(self, stream: Stream, served: ServedModel, id: str, x: Any, record: Record) -> None:  # noqa: A002
+    def _learn_unlabelled(self, stream: Stream, served: ServedModel, id: str, x: Any, record: Record) -> None:
         try:
             with served.lock:
                 served.learn_unlabelled(x, record.seq)
-        except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+        except Exception as error:  # a learner written in Python may raise anything
             stream.refuse(id, record.seq, record.time, f"{served.title}: {error}")
 
     # -------------------------------------------------------------------------------------------------- labels
 
-    def screen(self, stream: Stream, id: str, body: dict[str, Any], known: Collection[str] = ()) -> Outcome | None:  # noqa: A002
+    def screen(self, stream: Stream, id: str, body: dict[str, Any], known: Collection[str] = ()) -> Outcome | None:
         """The outcome of a label that must not be written to the log, or None.
 
         `known` are ids of events and labels that are about to be written before this label.
@@ -169,14 +172,14 @@ class State:
     def _is_late(self, stream: Stream, entry: Entry) -> bool:
         return self.time - entry.time > stream.policy.window
 
-    def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+    def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
         stream.received += 1
         outcome = self._labelled(stream, id, body, record)
         if outcome.fate not in (Fate.PARKED, Fate.COLLECTED):
             stream.count(outcome.fate)
         return outcome
 
-    def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+    def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
         y, w, x = body["y"], body.get("w", 1.0), body.get("x")
         found = stream.pending.find(id)
         if found is None:
@@ -194,7 +197,7 @@ class State:
             return self._collect(stream, entry, y, w, body, record)
         return self._join(stream, id, entry, y, w, x, record.seq, record.time)
 
-    def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:  # noqa: A002
+    def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
         """A label without an event: learned if its features came along, else parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
         if "x" in body:
@@ -232,7 +235,7 @@ class State:
     def _join(
         self,
         stream: Stream,
-        id: str,  # noqa: A002
+        id: str,
         entry: Entry,
         y: Any,
         w: float,
@@ -241,7 +244,11 @@ class State:
         time: int,
     ) -> Outcome:
         """Learn an event with its label, and score the predictions that were served."""
-        event = self.events.event(entry.seq, entry.item)
+        try:
+            event = self.events.event(entry.seq, entry.item)
+        except UnknownName:
+            # Its record was lost to damage.
+            return Outcome(Fate.UNKNOWN, 0, f"the record of event {id!r} is lost")
         if event.id != id:
             # Two ids with the same 128-bit hash.
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
@@ -255,7 +262,7 @@ class State:
     def _teach(
         self,
         stream: Stream,
-        id: str,  # noqa: A002
+        id: str,
         x: Any,
         y: Any,
         w: float,
@@ -280,7 +287,7 @@ class State:
                 else:
                     with served.lock:
                         served.learn(x, y, w, seq)
-            except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+            except Exception as error:  # a learner written in Python may raise anything
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
                 if name == champion:
@@ -300,22 +307,22 @@ class State:
         """A labelled example without a prediction."""
         stream = self.streams[record.stream]
         stream.received += 1
-        id = None if record.id is None else str(record.id)  # noqa: A001
+        id = None if record.id is None else str(record.id)
         if id is not None:
             found = stream.pending.find(id)
             if found is not None:
                 outcome = self._repeated(Entry(*found), body) if found[3] == LABELLED else None
                 if outcome is None:
-                    outcome = self._join(stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time)
+                    outcome = self._join(
+                        stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time
+                    )
                 stream.count(outcome.fate)
                 return outcome
         outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), record)
         stream.count(outcome.fate)
         return outcome
 
-    def _learn_labelled(
-        self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record  # noqa: A002
-    ) -> Outcome:
+    def _learn_labelled(self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record) -> Outcome:
         """Learn an example that came with its features; its id is remembered, so that it is learned once."""
         outcome = self._teach(stream, id or "", x, y, w, None, record.seq, record.time)
         if outcome.fate is not Fate.QUARANTINED:
@@ -342,7 +349,7 @@ class State:
             if len(old) < _MOST_CLOSED:
                 break
         while stream.parked:
-            id, label = next(iter(stream.parked.items()))  # noqa: A001
+            id, label = next(iter(stream.parked.items()))
             if self.time - label.time <= policy.early_window:
                 break
             del stream.parked[id]
@@ -398,7 +405,7 @@ class State:
         elif op == "policy":
             self.by_name[body["stream"]].policy = LabelPolicy.of(body["policy"])
         elif op == "rollback":
-            rebuilt = self._rebuild(body["model"], body)
+            rebuilt = self._rebuild(body["model"], body, record.seq)
             rebuilt.versions = self.models[body["model"]].versions
             rebuilt.seq = record.seq
             self.models[body["model"]] = rebuilt
@@ -411,6 +418,7 @@ class State:
             self.routes[body["route"]].promote(body["model"], record.seq, record.time, body["why"])
         elif op == "version":
             self.models[body["model"]].versions[body["version"]] = record.seq
+            self._keep_version(self.models[body["model"]], record.seq)
         elif op == "forget":
             self.by_name[body["stream"]].pending.remove(body["id"])
         else:

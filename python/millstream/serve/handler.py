@@ -13,7 +13,7 @@ from millstream.errors import InvalidState, MillstreamError
 from millstream.serve.api import OPERATIONS, Operation
 from millstream.serve.committer import QueueFull, Stopped
 from millstream.serve.requests import Call, Problem, Reply, Request
-from millstream.serve.store import StoreFailed, StoreFull
+from millstream.serve.store_errors import StoreFailed, StoreFull
 from millstream.serve.tokens import Tokens
 
 __all__ = ["Handler"]
@@ -46,7 +46,7 @@ class Handler:
                 self._slow.submit(self._run_slow, operation, call)
                 return
             reply = operation.run(call)
-        except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+        except Exception as error:  # a learner written in Python may raise anything
             reply = problem_of(error).reply()
         if reply is not None:
             respond(reply)
@@ -54,7 +54,7 @@ class Handler:
     def _run_slow(self, operation: Operation, call: Call) -> None:
         try:
             reply = operation.run(call)
-        except Exception as error:  # noqa: BLE001 - the client gets it
+        except Exception as error:  # the client gets it
             reply = problem_of(error).reply()
         if reply is not None:
             call.respond(reply)

@@ -26,7 +26,7 @@ def check_name(what: str, name: Any) -> str:
     return name
 
 
-def check_id(id: Any) -> str:  # noqa: A002
+def check_id(id: Any) -> str:
     """Refuse an id that is not a string of 1 to 128 printable characters."""
     if not isinstance(id, str):
         raise InvalidType(f"id: must be a string, got {typed(id)}")

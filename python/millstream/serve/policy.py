@@ -77,7 +77,8 @@ class LabelPolicy:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """A policy from keyword arguments or from the JSON of a request. Spans of time are in seconds or strings."""
+        """A policy from keyword arguments or from the JSON of a request. Spans of time are in seconds or
+        strings."""
         if isinstance(given, cls):
             return given
         if given is None:

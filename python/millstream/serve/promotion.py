@@ -1,9 +1,10 @@
 """Is a challenger better than the champion? A sequential test that may be watched after every label.
 
-Each label on which one of the two had the smaller loss is a win or a defeat of the challenger; ties are not counted. If
-the challenger is no better, a win has probability p <= 1/2. For any q > 1/2, the product of 2q for each win and 2(1 - q)
-for each defeat is then a nonnegative supermartingale that starts at 1, and so is the average over a grid of q. By Ville's
-inequality it ever reaches 1/significance with at most that probability, however often it is looked at.
+Each label on which one of the two had the smaller loss is a win or a defeat of the challenger; ties are not
+counted. If the challenger is no better, a win has probability p <= 1/2. For any q > 1/2, the product of 2q for
+each win and 2(1 - q) for each defeat is then a nonnegative supermartingale that starts at 1, and so is the
+average over a grid of q. By Ville's inequality it ever reaches 1/significance with at most that probability,
+however often it is looked at.
 
 J. Ville, "Étude critique de la notion de collectif", 1939; A. Ramdas et al., "Game-theoretic statistics and safe
 anytime-valid inference", Statistical Science 38(4), 2023.

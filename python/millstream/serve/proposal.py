@@ -12,7 +12,8 @@ __all__ = ["Proposal"]
 
 
 class Proposal:
-    """A record before it has a number. `answer` is called in the log thread with the outcome, or with an exception.
+    """A record before it has a number. `answer` is called in the log thread with the outcome, or with an
+    exception.
 
     The items of a batch of labels are in `parsed`; its body is written once repeated labels are sorted out.
     """
@@ -23,7 +24,7 @@ class Proposal:
         self,
         kind: Kind,
         stream: Stream | None,
-        id: str | None,  # noqa: A002
+        id: str | None,
         body: str | bytes,
         *,
         parsed: Any = None,

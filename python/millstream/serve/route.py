@@ -21,8 +21,8 @@ _MOST_PROMOTIONS = 100
 class PromotionRule:
     """When a challenger becomes champion without a person: a metric, a minimum of labels, a significance level.
 
-    The metric of the challenger must be better than that of the champion, and the sequential test of `promotion` must
-    reject that it is no better. The significance level is divided by the number of challengers.
+    The metric of the challenger must be better than that of the champion, and the sequential test of `promotion`
+    must reject that it is no better. The significance level is divided by the number of challengers.
     """
 
     def __init__(self, min_labels: int = 1000, significance: float = 0.01, metric: str | None = None) -> None:
@@ -76,7 +76,9 @@ class Route:
             if not isinstance(fraction, (int, float)) or isinstance(fraction, bool) or not 0 <= fraction <= 1:
                 raise InvalidValue(f"route.split.{model} must be in [0, 1], got {fraction!r}")
         if sum(self.split.values()) > 1:
-            raise InvalidValue(f"route.split: the fractions add up to {sum(self.split.values())}, at most 1 is possible")
+            raise InvalidValue(
+                f"route.split: the fractions add up to {sum(self.split.values())}, at most 1 is possible"
+            )
         #: Wins and defeats of each challenger against the present champion.
         self.duels: dict[str, list[int]] = {model: [0, 0] for model in self.challengers}
         self.labels = 0
@@ -99,7 +101,9 @@ class Route:
                 return model
         return self.champion
 
-    def observe(self, losses: Mapping[str, float | None], seq: int, time: int, models: Mapping[str, ServedModel]) -> None:
+    def observe(
+        self, losses: Mapping[str, float | None], seq: int, time: int, models: Mapping[str, ServedModel]
+    ) -> None:
         """Count who predicted a label better, and promote a challenger if the rule says so."""
         own = losses.get(self.champion)
         if own is None:

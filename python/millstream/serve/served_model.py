@@ -55,8 +55,8 @@ def plain_prediction(who: str, value: Any) -> Any:
 class ServedModel:
     """One model of a server.
 
-    `learned` counts the examples that it has learned since it was created here, and `scored` those of them that were
-    predicted before. Scores use the prediction as served, not a new one.
+    `learned` counts the examples that it has learned since it was created here, and `scored` those of them that
+    were predicted before. Scores use the prediction as served, not a new one.
     """
 
     def __init__(

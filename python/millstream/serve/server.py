@@ -45,8 +45,8 @@ _SECURITY = (
 class Server:
     """Serve models over HTTP: predictions go out, and labels come in whenever they arrive.
 
-    Every prediction is stored with its features. When its label arrives, the model learns the features as they were
-    served, once, even if the server was killed in between.
+    Every prediction is stored with its features. When its label arrives, the model learns the features as they
+    were served, once, even if the server was killed in between.
 
     Parameters
     ----------
@@ -230,7 +230,12 @@ class Server:
             except IndexError:
                 break
             ready.append(
-                (ticket, reply.status, (("content-type", reply.content_type), *reply.headers, *_SECURITY), reply.body)
+                (
+                    ticket,
+                    reply.status,
+                    (("content-type", reply.content_type), *reply.headers, *_SECURITY),
+                    reply.body,
+                )
             )
         http.answer(ready)
 
@@ -245,7 +250,8 @@ class Server:
         self.flush()
 
     def try_propose(self, proposal: Proposal) -> bool:
-        """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its client."""
+        """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its
+        client."""
         try:
             self.engine.committer.propose(proposal)
         except (QueueFull, Stopped):
@@ -269,5 +275,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-

@@ -75,7 +75,7 @@ class Stream:
         """Count the final fate of labels."""
         self.fates[fate.word] += labels
 
-    def refuse(self, id: str | None, seq: int, time: int, reason: str, y: Any = None) -> None:  # noqa: A002
+    def refuse(self, id: str | None, seq: int, time: int, reason: str, y: Any = None) -> None:
         """Keep a label that could not be learned, with the reason."""
         self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": y})
 

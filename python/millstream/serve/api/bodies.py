@@ -1,4 +1,5 @@
-"""Batches in requests: a JSON array, NDJSON (one object per line) or Arrow IPC bytes; replies have the same form."""
+"""Batches in requests: a JSON array, NDJSON (one object per line) or Arrow IPC bytes; replies have the same
+form."""
 
 from __future__ import annotations
 
@@ -63,10 +64,8 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
     """The items of a request."""
     kind = call.content_type
     if kind in _NDJSON_NAMES:
-        items = []
-        for value, raw, error in parse_json_lines(call.request.body, "x"):
-            items.append(Item(value, None if raw is None else raw.decode(), error))
-        return Batch(NDJSON, items)
+        values, errors = parse_json_lines(call.request.body)
+        return Batch(NDJSON, [Item(value, None, errors.get(index)) for index, value in enumerate(values)])
     if kind in _ARROW_NAMES:
         return Batch(ARROW, _arrow_items(call.request.body, members))
     value = json_body(call)
@@ -76,7 +75,8 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
 
 
 def _arrow_items(data: bytes, members: tuple[str, ...]) -> list[Item]:
-    """The rows of a table. Columns `id`, `key`, `ts`, `y` and `weight` are members; in predictions, all others features."""
+    """The rows of a table. Columns `id`, `key`, `ts`, `y` and `weight` are members; in predictions, all others
+    features."""
     try:
         table = read_arrow(data)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
@@ -86,7 +86,10 @@ def _arrow_items(data: bytes, members: tuple[str, ...]) -> list[Item]:
     rows = arrow_rows(table)
     if "x" in members and "y" not in members:
         return [
-            Item({name: row[name] for name in own if name in row} | {"x": {k: v for k, v in row.items() if k not in own}})
+            Item(
+                {name: row[name] for name in own if name in row}
+                | {"x": {k: v for k, v in row.items() if k not in own}}
+            )
             for row in rows
         ]
     return [Item(row) for row in rows]

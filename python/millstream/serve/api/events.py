@@ -15,7 +15,7 @@ __all__ = ["OPERATIONS"]
 def get_event(call: Call) -> Reply:
     """The features as served, the predictions, and the state of the label."""
     stream = stream_of(call)
-    id = check_id(call.values["id"])  # noqa: A001
+    id = check_id(call.values["id"])
     engine = call.server.engine
     if (stream.number, id) in engine.committer.in_flight:
         engine.committer.wait_for((stream.number, id))
@@ -36,9 +36,10 @@ def get_event(call: Call) -> Reply:
 
 
 def delete_event(call: Call) -> Reply:
-    """Forget an event: a label that arrives later is not learned. Its record stays in the log until it is trimmed."""
+    """Forget an event: a label that arrives later is not learned. Its record stays in the log until it is
+    trimmed."""
     stream = stream_of(call)
-    id = check_id(call.values["id"])  # noqa: A001
+    id = check_id(call.values["id"])
     if stream.pending.find(id) is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
     seq = call.server.engine.administer({"op": "forget", "stream": stream.name, "id": id})
@@ -56,9 +57,16 @@ def progress(call: Call) -> Reply:
 
 
 OPERATIONS = (
-    Operation("GET", "/v1/models/{model}/events/{id}", get_event, "label", "Show an event", {404: "unknown event"}),
     Operation(
-        "DELETE", "/v1/models/{model}/events/{id}", delete_event, "label", "Forget an event", {404: "unknown event"}
+        "GET", "/v1/models/{model}/events/{id}", get_event, "label", "Show an event", {404: "unknown event"}
+    ),
+    Operation(
+        "DELETE",
+        "/v1/models/{model}/events/{id}",
+        delete_event,
+        "label",
+        "Forget an event",
+        {404: "unknown event"},
     ),
     Operation("GET", "/v1/models/{model}/progress", progress, "label", "Show whether a record is applied"),
 )

@@ -24,9 +24,9 @@ def learn(call: Call) -> Reply | None:
     checked_object(body, _MEMBERS)
     label, at = label_of(body, call.server.engine.clock.now())
     label.setdefault("x", {}) if call.server.is_forecaster(stream) else features(label.get("x"))
-    id: Any = optional_id(body)  # noqa: A001
+    id: Any = optional_id(body)
     if id is None and call.request.header("idempotency-key"):
-        id = check_id(call.request.header("idempotency-key"))  # noqa: A001
+        id = check_id(call.request.header("idempotency-key"))
     respond = call.respond
     proposal = Proposal(
         Kind.LEARN,

@@ -12,7 +12,16 @@ from millstream.errors import MillstreamError
 from millstream.serve.names import check_id
 from millstream.serve.requests import JSON, Call, Problem
 
-__all__ = ["as_json", "event_time", "features", "json_body", "json_object", "object_and_raw", "optional_id", "weight"]
+__all__ = [
+    "as_json",
+    "event_time",
+    "features",
+    "json_body",
+    "json_object",
+    "object_and_raw",
+    "optional_id",
+    "weight",
+]
 
 #: A client's clock may be ahead of the server's by this many milliseconds. A larger step would close all windows.
 _AHEAD = 3_600_000
@@ -90,7 +99,9 @@ def event_time(body: dict[str, Any], now: int) -> int | None:
         try:
             moment = datetime.fromisoformat(ts)
         except ValueError:
-            raise Problem(422, "invalid", f"ts: must be ISO 8601 or seconds since 1970, got {quoted(ts)}") from None
+            raise Problem(
+                422, "invalid", f"ts: must be ISO 8601 or seconds since 1970, got {quoted(ts)}"
+            ) from None
         if moment.tzinfo is None:
             raise Problem(422, "invalid", f"ts: must have a time zone, got {quoted(ts)}")
         milliseconds = round(moment.timestamp() * 1000)

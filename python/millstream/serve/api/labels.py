@@ -58,7 +58,7 @@ def outcome_members(outcome: Outcome) -> dict[str, Any]:
     return found
 
 
-def label_reply(outcome: Any, id: str | None) -> Reply:  # noqa: A002
+def label_reply(outcome: Any, id: str | None) -> Reply:
     """The reply about one label."""
     from millstream.serve.handler import problem_of
 
@@ -74,7 +74,7 @@ def label_reply(outcome: Any, id: str | None) -> Reply:  # noqa: A002
 def put_label(call: Call) -> Reply | None:
     """The label of one event."""
     stream = stream_of(call)
-    id = check_id(call.values["id"])  # noqa: A001
+    id = check_id(call.values["id"])
     body = checked_object(json_body(call), _MEMBERS)
     label, at = label_of(body, call.server.engine.clock.now())
     respond = call.respond
@@ -140,7 +140,9 @@ _STATUSES = {
 }
 
 OPERATIONS = (
-    Operation("PUT", "/v1/models/{model}/labels/{id}", put_label, "label", "Send the label of an event", _STATUSES),
+    Operation(
+        "PUT", "/v1/models/{model}/labels/{id}", put_label, "label", "Send the label of an event", _STATUSES
+    ),
     Operation(
         "POST",
         "/v1/models/{model}/labels",

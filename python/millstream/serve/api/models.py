@@ -61,7 +61,10 @@ def _model_members(served: ServedModel, curve: bool) -> dict[str, Any]:
     }
     if curve:
         recent = [f"recent_{served.metric_names[0]}"] if served.metric_names else []
-        found["curve"] = {"columns": ["scored", "seq", "time", *recent, *served.metric_names], **served.curve.describe()}
+        found["curve"] = {
+            "columns": ["scored", "seq", "time", *recent, *served.metric_names],
+            **served.curve.describe(),
+        }
     return found
 
 
@@ -78,7 +81,8 @@ def show_model(call: Call) -> Reply:
 
 
 def create_model(call: Call) -> Reply:
-    """A new model from a specification: a notation such as "StandardScaler | LogisticRegression", or a description."""
+    """A new model from a specification: a notation such as "StandardScaler | LogisticRegression", or a
+    description."""
     body = checked_object(json_body(call), ("name", "spec", "policy", "metrics"))
     name = check_name("name", body.get("name"))
     spec = body.get("spec")
@@ -105,7 +109,8 @@ def _added(call: Call, name: str, model: Any, body: dict[str, Any]) -> Reply:
 
 
 def import_model(call: Call) -> Reply:
-    """A new model from the bytes of a saved file. Only the format of millstream is read, which holds data, not code."""
+    """A new model from the bytes of a saved file. Only the format of millstream is read, which holds data, not
+    code."""
     name = check_name("name", call.values["model"])
     try:
         model = millstream.from_bytes(call.request.body)
@@ -150,7 +155,9 @@ _BYTES = {422: "not a saved model"}
 
 OPERATIONS = (
     Operation("GET", "/v1/models", list_models, "metrics", "List models and routes"),
-    Operation("POST", "/v1/models", create_model, "admin", "Create a model", {201: "created", 409: "the name is taken"}),
+    Operation(
+        "POST", "/v1/models", create_model, "admin", "Create a model", {201: "created", 409: "the name is taken"}
+    ),
     Operation("GET", "/v1/models/{model}", show_model, "metrics", "Show a model", {404: "unknown model"}),
     Operation("DELETE", "/v1/models/{model}", delete_model, "admin", "Delete a model", {404: "unknown model"}),
     Operation("PUT", "/v1/models/{model}/policy", put_policy, "admin", "Change the label policy"),

@@ -39,7 +39,7 @@ class Answered:
             return f'"m":{as_json(each)},"s":{as_json(self.name)}'
         return as_json(_members(self.predictions[self.name]))[1:-1]
 
-    def reply(self, id: str, stream: Stream) -> dict[str, Any]:  # noqa: A002
+    def reply(self, id: str, stream: Stream) -> dict[str, Any]:
         """The members of a reply."""
         prediction = self.predictions[self.name]
         found = {"id": id, "model": self.name, "version": self.served.version, "seq": self.served.seq}
@@ -87,7 +87,7 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
             return served.predict(x)
     except MillstreamError:
         raise
-    except Exception as error:  # noqa: BLE001 - a learner written in Python may raise anything
+    except Exception as error:  # a learner written in Python may raise anything
         detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
         raise Problem(500, "learner-failed", detail) from None
 
@@ -101,9 +101,9 @@ def predict(call: Call) -> Reply | None:
     x = features(body.get("x"))
     now = server.engine.clock.now()
     at = event_time(body, now)
-    id = optional_id(body)  # noqa: A001
+    id = optional_id(body)
     if id is None:
-        id = new_id(now)  # noqa: A001
+        id = new_id(now)
     elif (repeated := _repeated(call, stream, id, x)) is not None:
         return repeated
     start = time.perf_counter()
@@ -128,7 +128,7 @@ def _durable(outcome: Any, reply: dict[str, Any]) -> Reply:
     return Reply.json(reply | {"stored": True, "durable": True, "event": outcome})
 
 
-def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:  # noqa: A002
+def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:
     """The first prediction again, for a request that is sent again; another example with its id is refused."""
     engine = call.server.engine
     if (stream.number, id) in engine.committer.in_flight:
@@ -149,7 +149,8 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
 
 
 def predict_batch(call: Call) -> Reply | None:
-    """Many predictions in one request, stored as one record. A bad item is reported and does not stop the others."""
+    """Many predictions in one request, stored as one record. A bad item is reported and does not stop the
+    others."""
     server = call.server
     stream = stream_of(call)
     batch = batch_of(call, _MEMBERS)
@@ -168,7 +169,7 @@ def predict_batch(call: Call) -> Reply | None:
             body = checked_object(item.value, _MEMBERS, f"item {index}")
             x = features(body.get("x"), f"item {index}: x")
             at = event_time(body, now)
-            id = optional_id(body) or new_id(now)  # noqa: A001
+            id = optional_id(body) or new_id(now)
             if id in ids or stream.pending.find(id) is not None:
                 raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
             answered = predict_all(server, stream, x, str(body.get("key") or id))

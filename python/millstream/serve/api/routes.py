@@ -82,7 +82,9 @@ def promote(call: Call) -> Reply:
     body = checked_object(json_body(call), ("model", "why"))
     if body.get("model") not in route.challengers:
         known = ", ".join(route.challengers) or "none"
-        raise Problem(422, "invalid", f"model: must be a challenger of {route.name!r} ({known}), got {body.get('model')!r}")
+        raise Problem(
+            422, "invalid", f"model: must be a challenger of {route.name!r} ({known}), got {body.get('model')!r}"
+        )
     why = {"by": "hand", "why": str(body.get("why", ""))[:500]}
     call.server.engine.administer({"op": "promote", "route": route.name, "model": body["model"], "why": why})
     call.server.sync_shortcuts()

@@ -40,7 +40,13 @@ def rollback(call: Call) -> Reply:
         raise Problem(422, "invalid", "exclude: must be a list of at most 100000 event ids")
     ids = [check_id(each) for each in exclude]
     to = _target(call, served, body.get("to"))
-    operation = {"op": "rollback", "model": served.name, "to": to, "exclude": ids}
+    operation = {
+        "op": "rollback",
+        "model": served.name,
+        "folder_id": served.folder_id,
+        "to": to,
+        "exclude": ids,
+    }
     seq = call.server.engine.administer(operation)
     if isinstance(seq, BaseException):
         raise seq
@@ -57,7 +63,9 @@ def _target(call: Call, served: Any, to: Any) -> int:
     if isinstance(to, str):
         if to not in served.versions:
             known = ", ".join(served.versions) or "none yet"
-            raise Problem(404, "unknown-version", f"to: no version {to[:130]!r} of {served.name!r}; versions: {known}")
+            raise Problem(
+                404, "unknown-version", f"to: no version {to[:130]!r} of {served.name!r}; versions: {known}"
+            )
         return int(served.versions[to])
     if isinstance(to, bool) or not isinstance(to, int) or not 1 <= to <= last:
         raise Problem(422, "invalid", f"to: must be a version or a record between 1 and {last}, got {to!r}")
@@ -68,7 +76,8 @@ _ROLLBACK = {404: "unknown version", 422: "the log does not reach back so far"}
 
 OPERATIONS = (
     Operation("GET", "/v1/models/{model}/versions", list_versions, "metrics", "List versions"),
-    Operation("POST", "/v1/models/{model}/versions", create_version, "admin", "Name the present state", {201: "named"}),
+    Operation(
+        "POST", "/v1/models/{model}/versions", create_version, "admin", "Name the present state", {201: "named"}
+    ),
     Operation("POST", "/v1/models/{model}/rollback", rollback, "admin", "Go back to a state", _ROLLBACK),
 )
-
