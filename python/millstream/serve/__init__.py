@@ -6,9 +6,9 @@ On the command line: `millstream serve model.ms --data ./data`.
 
 from __future__ import annotations
 
-from millstream.serve.client import Client
+from millstream.serve.client import Client, ServeError
 from millstream.serve.engine import Engine
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.server import Server
 
-__all__ = ["Client", "Engine", "LabelPolicy", "Server"]
+__all__ = ["Client", "Engine", "LabelPolicy", "ServeError", "Server"]
