@@ -72,13 +72,13 @@ class DataFolder:
             self.close()
             raise
 
-    def model_file(self, id: str) -> Path:  # noqa: A002
+    def model_file(self, id: str) -> Path:
         """The file of a model's initial state. Ids are hexadecimal digits, so that no id leaves the folder."""
         if not isinstance(id, str) or not _ID(id):
             raise InvalidValue(f"data folder: the id of a file must be hexadecimal digits, got {quoted(id)}")
         return self.models / f"{id}.ms"
 
-    def write_model(self, id: str, data: bytes) -> Path:  # noqa: A002
+    def write_model(self, id: str, data: bytes) -> Path:
         """Write the initial state of a model durably."""
         path = self.model_file(id)
         self._write(path, data)

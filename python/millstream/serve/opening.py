@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from millstream.serve.acknowledged import acknowledged_path, read_acknowledged
-from millstream.serve.disk import Connection, Disk
+from millstream.serve.disk import FULL, Connection, Disk, primary_code
 from millstream.serve.faults import crash_point
 from millstream.serve.reader import verified_rows
-from millstream.serve.schema import APPLICATION, FORMAT, PAGE_SIZE, Bounds, create, read_bounds, schema_fault
-from millstream.serve.store_errors import StoreDamaged, StoreFull
+from millstream.serve.salvage import finish_salvage, salvage_store
+from millstream.serve.schema import APPLICATION, FORMAT, PAGE_SIZE, Bounds, build_store, read_bounds, schema_fault
+from millstream.serve.store_errors import StoreDamaged, StoreFailed, StoreFull
 from millstream.serve.wal import WalCheck, check_wal
 
 __all__ = ["Cut", "OpenReport", "create_store", "inspect_store"]
@@ -63,34 +64,22 @@ class OpenReport:
 
 def create_store(disk: Disk, path: Path, page_size: int = PAGE_SIZE) -> None:
     """Create a store if there is none. It gets its name when it is complete, so there is never a part of one."""
+    finish_salvage(disk, path)
     if disk.size(path) is not None:
         return
-    remains = [file for file in (_beside(path, "-wal"), acknowledged_path(path)) if disk.size(file)]
-    if remains:
-        raise StoreDamaged(f"{path.name} is missing, although {remains[0].name} is there", file=path.name)
+    if any(disk.size(file) for file in (_beside(path, "-wal"), acknowledged_path(path))):
+        # There was a store: the checks report that it is missing.
+        return
     new = _beside(path, ".new")
-    bounds = Bounds(FORMAT, secrets.token_bytes(16), 1, 0)
-    build_store(disk, new, bounds, page_size)
+    try:
+        build_store(disk, new, Bounds(FORMAT, secrets.token_bytes(16), 1, 0), page_size)
+    except disk.errors as error:
+        kind = StoreFull if primary_code(error) == FULL else StoreFailed
+        raise kind(f"event store: cannot create {path}: {error}") from None
     crash_point("store.create.before_rename")
     disk.rename(new, path)
     disk.sync_folder(path.parent)
     crash_point("store.create.after_rename")
-
-
-def build_store(disk: Disk, path: Path, bounds: Bounds, page_size: int) -> None:
-    """Create a database under a temporary name, and sync it."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        disk.remove(_beside(path, suffix))
-    try:
-        connection = disk.connect(path, "create")
-        try:
-            create(connection, bounds, page_size)
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            connection.close()
-        disk.sync(path)
-    except disk.errors as error:
-        raise StoreFull(f"event store: cannot create {path.name}: {error}") from None
 
 
 def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds, OpenReport]:
@@ -101,8 +90,6 @@ def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds
     except StoreDamaged as damage:
         if not salvage:
             raise
-        from millstream.serve.salvage import salvage_store
-
         report = OpenReport(notes=[str(damage)])
         salvage_store(disk, path, report)
         return _inspected(disk, path, report), report
@@ -132,6 +119,8 @@ def _check_header(disk: Disk, path: Path) -> int:
     def damaged(offset: int, what: str) -> StoreDamaged:
         return StoreDamaged(f"{path.name}: byte {offset}: {what}", file=path.name, offset=offset)
 
+    if disk.size(path) is None:
+        raise StoreDamaged(f"{path.name} is missing, although other files of the store are there", file=path.name)
     if len(header) < 100:
         raise damaged(len(header), "the file ends inside its header")
     if header[:16] != _MAGIC:

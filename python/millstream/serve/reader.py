@@ -14,7 +14,7 @@ from millstream.serve.records import Record, Row, checksum, record_of
 from millstream.serve.schema import Bounds, read_bounds
 from millstream.serve.store_errors import StoreDamaged
 
-__all__ = ["RecordReader", "verified_rows"]
+__all__ = ["RecordReader", "verified_rows", "verifies"]
 
 #: Rows and bytes of body that one statement of a scan reads. A statement that stays open would keep the
 #: write-ahead log from being reused.
@@ -131,7 +131,7 @@ class RecordReader:
         except self._disk.errors as error:
             raise _unreadable(self._path, numbers[0], error) from None
         for row in rows:
-            if not _verifies(self._bounds.seed, row):
+            if not verifies(self._bounds.seed, row):
                 raise _damaged(self._path.name, row[0])
         return [record_of(row) for row in rows]
 
@@ -157,7 +157,7 @@ def verified_rows(
                 if row[0] != bounds.skip(expected):
                     break
                 expected = row[0]
-            if not _verifies(seed, row):
+            if not verifies(seed, row):
                 raise _damaged(name, expected)
             rows.append(row)
             expected += 1
@@ -172,7 +172,8 @@ def verified_rows(
     return rows
 
 
-def _verifies(seed: int, row: Any) -> bool:
+def verifies(seed: int, row: Any) -> bool:
+    """Whether a row, of any content, has the checksum that it should have."""
     try:
         return bool(checksum(seed, *row[:6]) == row[6])
     except (TypeError, ValueError, AttributeError, struct.error):

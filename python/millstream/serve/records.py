@@ -68,14 +68,14 @@ class Record(NamedTuple):
 Row = tuple[int, int, int, int, str | bytes | None, str | bytes, int]
 
 
-def stored_id(id: str | bytes | None) -> str | bytes | None:  # noqa: A002
+def stored_id(id: str | bytes | None) -> str | bytes | None:
     """The id as it is stored: a lower-case UUID in its usual form as 16 bytes, any other text unchanged."""
     if isinstance(id, str) and len(id) == 36 and _UUID(id):
         return bytes.fromhex(id.replace("-", ""))
     return id
 
 
-def shown_id(id: str | bytes | None) -> str | None:  # noqa: A002
+def shown_id(id: str | bytes | None) -> str | None:
     """The id as the client knows it."""
     if isinstance(id, bytes):
         digits = id.hex()
@@ -89,7 +89,7 @@ def checksum(
     kind: int,
     time: int,
     stream: int,
-    id: str | bytes | None,  # noqa: A002
+    id: str | bytes | None,
     body: str | bytes,
 ) -> int:
     """The checksum of a row. Raises `TypeError`, `ValueError` or `struct.error` for fields no row can have."""
@@ -109,8 +109,8 @@ def checksum(
 
 def row_of(seed: int, seq: int, draft: Draft) -> Row:
     """The row of a draft under a number."""
-    kind, time, stream, id, body = draft  # noqa: A001
-    id = stored_id(id)  # noqa: A001
+    kind, time, stream, id, body = draft
+    id = stored_id(id)
     try:
         if not 1 <= kind <= 7 or (type(body) is not str and type(body) is not bytes):
             raise ValueError
@@ -123,12 +123,12 @@ def row_of(seed: int, seq: int, draft: Draft) -> Row:
 
 def record_of(row: Any) -> Record:
     """The record of a row that was checked."""
-    seq, kind, time, stream, id, body, _ = row  # noqa: A001
+    seq, kind, time, stream, id, body, _ = row
     return Record(seq, kind, time, stream, shown_id(id) if type(id) is bytes else id, body)
 
 
 def _complaint(draft: Draft) -> InvalidType | InvalidValue:
-    kind, time, stream, id, body = draft  # noqa: A001
+    kind, time, stream, id, body = draft
     if not isinstance(kind, int) or not 1 <= kind <= 7:
         return InvalidValue(f"record: kind must be in 1 to 7, got {quoted(kind)}")
     if not isinstance(time, int) or not -(1 << 63) <= time < 1 << 63:

@@ -20,13 +20,25 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from millstream._core import crc32c
 from millstream.errors import InvalidState
-from millstream.serve.disk import Connection
+from millstream.serve.disk import Connection, Disk
 
-__all__ = ["APPLICATION", "FORMAT", "PAGE_SIZE", "Bounds", "create", "read_bounds", "schema_fault", "write_bounds"]
+__all__ = [
+    "APPLICATION",
+    "FORMAT",
+    "PAGE_SIZE",
+    "Bounds",
+    "bounds_of",
+    "build_store",
+    "read_bounds",
+    "schema_fault",
+    "write_bounds",
+]
 
 #: Version of the format. A store of a later version is refused.
 FORMAT = 1
@@ -82,8 +94,20 @@ class Bounds(NamedTuple):
         return seq
 
 
-def create(connection: Connection, bounds: Bounds, page_size: int = PAGE_SIZE) -> None:
-    """Create the tables in an empty database."""
+def build_store(disk: Disk, path: Path, bounds: Bounds, page_size: int = PAGE_SIZE) -> None:
+    """Create a store without records under a temporary name, and sync it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        disk.remove(path.with_name(path.name + suffix))
+    connection = disk.connect(path, "create")
+    try:
+        _create(connection, bounds, page_size)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.close()
+    disk.sync(path)
+
+
+def _create(connection: Connection, bounds: Bounds, page_size: int) -> None:
     connection.execute(f"PRAGMA page_size = {page_size}")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -110,17 +134,17 @@ def read_bounds(connection: Connection) -> Bounds | None:
     rows = connection.execute("SELECT format, id, first, last, gaps, crc FROM store").fetchall()
     if len(rows) != 1:
         return None
-    *fields, crc = rows[0]
-    found = _bounds(fields)
-    if found is None or found.checksum() != crc:
+    found = bounds_of(rows[0])
+    if found is None:
         return None
     if found.format > FORMAT:
         raise InvalidState(f"event store: format {found.format} is newer than this version can read, {FORMAT}")
     return found
 
 
-def _bounds(fields: list[Any]) -> Bounds | None:
-    number, id, first, last, gaps = fields  # noqa: A001
+def bounds_of(row: Sequence[Any]) -> Bounds | None:
+    """The content of a row of the table `store`, None if it does not verify."""
+    number, id, first, last, gaps, crc = row
     if (
         not all(type(value) is int for value in (number, first, last))
         or type(id) is not bytes
@@ -129,9 +153,10 @@ def _bounds(fields: list[Any]) -> Bounds | None:
         return None
     try:
         ranges = tuple((int(low), int(high)) for low, high in json.loads(gaps))
-    except (TypeError, ValueError):
+        found = Bounds(number, id, first, last, ranges)
+        return found if found.checksum() == crc else None
+    except (TypeError, ValueError, RecursionError):
         return None
-    return Bounds(number, id, first, last, ranges)
 
 
 def schema_fault(connection: Connection) -> str | None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WalCheck", "check_wal"]
+__all__ = ["WalCheck", "check_wal", "wal_pages"]
 
 _HEADER, _FRAME_HEADER = 32, 24
 _MAGIC = {0x377F0682: "<u4", 0x377F0683: ">u4"}
@@ -67,6 +67,26 @@ def check_wal(data: bytes, page_size: int) -> WalCheck:
         return WalCheck(0, 0, 0, len(data) if data.strip(b"\0") else 0, why)
     frames.sum_up(_MAGIC[int(header[0])])
     return frames.judge(header)
+
+
+def wal_pages(data: bytes, page_size: int) -> list[tuple[int, int, bool]]:
+    """All page images of the present generation of a log, newest first, for salvage.
+
+    Each has its page number, its position in the file, and whether it lies before the end of the last transaction
+    that can be shown to be complete. Behind that, remains of a transaction that was rolled back may follow.
+    """
+    frames = _Frames(data, page_size)
+    if frames.count == 0:
+        return []
+    header = np.frombuffer(data[:_HEADER], ">u4").astype(np.uint32)
+    order = _MAGIC.get(int(header[0]), "<u4")
+    frames.sum_up(order)
+    salts = header[4:6] if _header_verifies(header, page_size) else frames.salts[0]
+    complete = np.flatnonzero(frames.continuing(header) & frames.commit)
+    end = int(complete[-1]) if len(complete) else -1
+    current = np.flatnonzero((frames.salts == salts).all(axis=1) | (np.arange(frames.count) <= end))
+    place = _HEADER + _FRAME_HEADER
+    return [(int(frames.page[i]), place + int(i) * frames.length, bool(i <= end)) for i in current[::-1]]
 
 
 def _header_verifies(header: Words, page_size: int) -> bool:
@@ -132,9 +152,8 @@ class _Frames:
 
     def judge(self, header: Words) -> WalCheck:
         current = (self.salts == header[4:6]).all(axis=1)
-        seeds = np.concatenate([header[None, 6:8], self.stored[:-1]])[: self.count]
-        expected: Words = self.sums + seeds @ self.carry
-        continues = current & (self.page != 0) & (expected == self.stored).all(axis=1)
+        expected = self._expected(header)
+        continues = current & self.continuing(header)
         wrong = np.flatnonzero(~continues)
         good = int(wrong[0]) if len(wrong) else self.count
         commits = np.flatnonzero(self.commit[:good])
@@ -149,6 +168,16 @@ class _Frames:
         if last == self.count:
             tail += self.size - _HEADER - self.count * self.length
         return WalCheck(committed, end, min(bad, self.size), tail, None)
+
+    def continuing(self, header: Words) -> NDArray[np.bool_]:
+        """Which frames continue the stored checksum of the frame before."""
+        agrees: NDArray[np.bool_] = (self._expected(header) == self.stored).all(axis=1)
+        found: NDArray[np.bool_] = (self.page != 0) & agrees
+        return found
+
+    def _expected(self, header: Words) -> Words:
+        seeds = np.concatenate([header[None, 6:8], self.stored[:-1]])[: self.count]
+        return (self.sums + seeds @ self.carry).astype(np.uint32, copy=False)
 
     def _goes_on(
         self, good: int, current: NDArray[np.bool_], continues: NDArray[np.bool_], expected: Words
