@@ -193,11 +193,7 @@ class Committer:
     def _is_tick_due(self) -> bool:
         """Whether time alone would change something: a window or a parked label may be due."""
         now = self.clock.now()
-        return any(
-            (stream.parked and now - next(iter(stream.parked.values())).time > stream.policy.early_window)
-            or (stream.policy.acts_on_close and stream.pending.is_due(now - stream.policy.window))
-            for stream in self.state.streams.values()
-        )
+        return any(stream.has_due(now) for stream in self.state.streams.values())
 
     def _commit(self, group: list[Proposal]) -> None:
         drafts: list[Draft] = []

@@ -78,6 +78,7 @@ class Engine:
         salvage: bool = False,
         read_only: bool = False,
         until: int | None = None,
+        from_start: bool = False,
         clock: Callable[[int], Clock] = Clock,
     ) -> None:
         self.given = dict(models or {})
@@ -88,7 +89,7 @@ class Engine:
         self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
         # A rebuild starts from the model as it was given.
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
-        self.read_only = read_only
+        self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
         self._versions = self.folder.path / "versions"
         try:
@@ -123,7 +124,7 @@ class Engine:
             raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
         if not self.read_only:
             self.recovery.notes += self.store.report.lines()
-        found, invalid = newest_valid(self.folder, last)
+        found, invalid = (None, []) if self._from_start else newest_valid(self.folder, last)
         self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
             state.restore(found.header, found.blobs)

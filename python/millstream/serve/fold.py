@@ -338,8 +338,9 @@ class State:
         policy = stream.policy
         if policy.acts_on_close:
             while True:
-                due = stream.pending.close(self.time - policy.window, _MOST_CLOSED)
+                due = stream.pending.after(*stream.closed_to, self.time - policy.window, _MOST_CLOSED)
                 for entry in due:
+                    stream.closed_to = (entry[0], entry[1])
                     self._window_closed(stream, Entry(*entry))
                 if len(due) < _MOST_CLOSED:
                     break

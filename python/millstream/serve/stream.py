@@ -66,6 +66,8 @@ class Stream:
         self.examples = 0
         self.received = 0
         self.fates: Counter[str] = Counter()
+        #: The last event whose window was closed, as record and item.
+        self.closed_to = (0, 0)
         #: Events whose window closed without a label.
         self.closed = 0
         #: Sum and count of the delays between events and their labels, in milliseconds.
@@ -83,6 +85,12 @@ class Stream:
     def waiting_labels(self) -> int:
         """Received labels without a final fate: parked and collected ones."""
         return len(self.parked) + sum(map(len, self.collected.values()))
+
+    def has_due(self, now: int) -> bool:
+        """Whether a window or a parked label is over at a time, so that the time must be written to the log."""
+        if self.parked and now - next(iter(self.parked.values())).time > self.policy.early_window:
+            return True
+        return self.policy.acts_on_close and bool(self.pending.after(*self.closed_to, now - self.policy.window, 1))
 
     def status(self) -> dict[str, Any]:
         """Counts for people and pages. Received labels are the sum of the fates and of the waiting labels."""
@@ -116,6 +124,7 @@ class Stream:
             "received": self.received,
             "fates": dict(self.fates),
             "closed": self.closed,
+            "closed_to": self.closed_to,
             "delays": self.delays,
         }
         return data, {"pending": self.pending.to_bytes()}
@@ -130,6 +139,7 @@ class Stream:
         stream.quarantine.extend(data["quarantine"])
         for name in ("predictions", "examples", "received", "closed"):
             setattr(stream, name, data[name])
+        stream.closed_to = (data["closed_to"][0], data["closed_to"][1])
         stream.fates, stream.delays = Counter(data["fates"]), list(data["delays"])
         return stream
 
