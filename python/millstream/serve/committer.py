@@ -9,11 +9,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from millstream.errors import MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
+from millstream.serve.counters import Histogram
 from millstream.serve.fates import Outcome
 from millstream.serve.faults import crash_point
 from millstream.serve.fold import State
@@ -27,6 +29,8 @@ __all__ = ["Committer", "QueueFull", "Stopped"]
 #: Proposals and bytes of one group, so that one commit stays short.
 _MOST_PROPOSALS = 4096
 _MOST_BYTES = 8 << 20
+#: Records that models learn from.
+_TEACHING = (Kind.LABEL, Kind.LABELS, Kind.LEARN)
 #: Seconds without a record after which the time is written to the log, so that windows close on a quiet server.
 _TICK = 1.0
 
@@ -66,6 +70,9 @@ class Committer:
         #: Events that a full disk took, and the last error of the disk.
         self.lost_events = 0
         self.disk_error: str | None = None
+        #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
+        self.commits = Histogram()
+        self.learning: dict[str, Histogram] = {}
         self.groups = 0
         self.committed = 0
         self._queue: deque[Proposal] = deque()
@@ -212,6 +219,7 @@ class Committer:
             kept.append((proposal, screened))
         if not drafts:
             return
+        start = perf_counter()
         try:
             first = self.store.append(drafts)
         except StoreFull as error:
@@ -221,6 +229,7 @@ class Committer:
             for proposal, _ in kept:
                 _answer(proposal, error)
             raise
+        self.commits.add(perf_counter() - start)
         self.disk_error = None
         crash_point("committer.committed")
         self.groups += 1
@@ -228,7 +237,10 @@ class Committer:
         with self.lock:
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
                 record = Record(seq, draft.kind, draft.time, draft.stream, draft.id, draft.body)
+                start = perf_counter()
                 outcome = self.state.apply(record, _parsed(proposal, screened))
+                if proposal.kind in _TEACHING and proposal.stream is not None:
+                    self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
                 if screened is not None and proposal.kind == Kind.LABELS:
                     self._count_screened(proposal, screened)
                     applied = iter(outcome)
@@ -258,6 +270,11 @@ class Committer:
         elif proposal.kind == Kind.EVENTS:
             known.update(prefix + id for id in proposal.parsed)
         return None
+
+    def _count_learning(self, stream: str, seconds: float, outcome: Any) -> None:
+        labels = len(outcome) if isinstance(outcome, list) else 1
+        if labels:
+            self.learning.setdefault(stream, Histogram()).add(seconds / labels, labels)
 
     def _count_screened(self, proposal: Proposal, screened: list[Outcome | None]) -> None:
         """Count labels that were received but not written."""

@@ -48,9 +48,15 @@ class Counters:
     def __init__(self) -> None:
         self.predictions: dict[str, int] = {}
         self.durations: dict[str, Histogram] = {}
+        #: Examples that could not be predicted.
+        self.refused: dict[str, int] = {}
 
     def predicted(self, stream: str, seconds: float, rows: int = 1) -> None:
         """Count predictions and the time of each."""
         if rows:
             self.predictions[stream] = self.predictions.get(stream, 0) + rows
             self.durations.setdefault(stream, Histogram()).add(seconds / rows, rows)
+
+    def refuse(self, stream: str) -> None:
+        """Count an example that could not be predicted."""
+        self.refused[stream] = self.refused.get(stream, 0) + 1

@@ -40,6 +40,7 @@ class Recovery:
 
     def __init__(self) -> None:
         self.snapshot_seq = 0
+        self.snapshot_written: float | None = None
         self.replayed = 0
         self.seconds = 0.0
         self.notes: list[str] = []
@@ -105,6 +106,8 @@ class Engine:
             raise
         self._snapshot_seq, self._snapshot_time = self.recovery.snapshot_seq, time.monotonic()
         self._snapshot_lock = threading.Lock()
+        #: When the newest snapshot was written, in seconds since 1970; None if there is none.
+        self.snapshot_written = self.recovery.snapshot_written
         if read_only:
             return
         self.clock = clock(self.state.time)
@@ -129,6 +132,8 @@ class Engine:
         if found is not None:
             state.restore(found.header, found.blobs)
             self.recovery.snapshot_seq = found.seq
+            written = self.folder.snapshots / f"{found.seq}.snapshot"
+            self.recovery.snapshot_written = written.stat().st_mtime
         if state.seq + 1 < self.store.first_seq and last > state.seq:
             raise InvalidValue(
                 f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed, "
@@ -283,6 +288,7 @@ class Engine:
             self.recovery.notes.append(f"no snapshot at record {state.seq}: {error.strerror or error}")
             return
         self._snapshot_seq, self._snapshot_time = state.seq, time.monotonic()
+        self.snapshot_written = time.time()
 
 
 def _is_data(model: Any) -> bool:

@@ -189,7 +189,7 @@ class State:
             return self._repeated(entry, body)
         if self._is_late(stream, entry):
             if stream.policy.late == "dead_letter":
-                stream.refuse(id, record.seq, record.time, "the label arrived after the window", y)
+                stream.refuse(id, record.seq, record.time, "the label arrived after the window", y, kind="late")
                 return Outcome(Fate.DEAD_LETTER, record.seq)
             if stream.policy.late == "drop":
                 return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
@@ -255,8 +255,7 @@ class State:
         outcome = self._teach(stream, id, event.x, y, w, event.body, seq, time)
         if outcome.fate is not Fate.QUARANTINED:
             stream.pending.mark(id, LABELLED, seq)
-            stream.delays[0] += max(time - entry.time, 0)
-            stream.delays[1] += 1
+            stream.joined(time - entry.time)
         return outcome
 
     def _teach(

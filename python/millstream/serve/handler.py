@@ -28,6 +28,7 @@ class Handler:
         self.server = server
         self.tokens = tokens
         self._slow = ThreadPoolExecutor(1, "millstream-admin")
+        self._reading = ThreadPoolExecutor(1, "millstream-status")
         self._tree: dict[str, Any] = {}
         for operation in OPERATIONS:
             node = self._tree
@@ -45,6 +46,9 @@ class Handler:
                 # It waits for the log, and may replay it: predictions go on meanwhile.
                 self._slow.submit(self._run_slow, operation, call)
                 return
+            if operation.reads_state:
+                self._reading.submit(self._run_slow, operation, call)
+                return
             reply = operation.run(call)
         except Exception as error:  # a learner written in Python may raise anything
             reply = problem_of(error).reply()
@@ -61,8 +65,9 @@ class Handler:
         self.server.flush()
 
     def close(self) -> None:
-        """End the thread of slow operations."""
+        """End the threads of slow operations."""
         self._slow.shutdown(wait=False, cancel_futures=True)
+        self._reading.shutdown(wait=False, cancel_futures=True)
 
     def _find(self, request: Request) -> tuple[Operation, dict[str, str]]:
         path = request.path

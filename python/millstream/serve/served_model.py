@@ -92,6 +92,8 @@ class ServedModel:
         self.detector = drift.ADWIN()
         self.curve = Curve()
         self.drifts: list[dict[str, Any]] = []
+        #: All drifts, also those that are not remembered any more.
+        self.drift_count = 0
         self.wants_proba = any(_wants_proba(metric) for metric in self.metrics)
 
     @property
@@ -209,6 +211,7 @@ class ServedModel:
             return
         self.detector.update(error)
         if self.detector.drift_detected:
+            self.drift_count += 1
             self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
             del self.drifts[:-_MOST_DRIFTS]
 
@@ -235,6 +238,7 @@ class ServedModel:
             "unscored": self.unscored,
             "versions": self.versions,
             "drifts": self.drifts,
+            "drift_count": self.drift_count,
             "curve": self.curve.describe(),
             "folder_id": self.folder_id,
         }
@@ -253,6 +257,7 @@ class ServedModel:
         self._reset_scores()
         self.scored, self.unscored = data["scored"], data["unscored"]
         self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])
+        self.drift_count = data["drift_count"]
         self.metrics = [millstream.from_bytes(parts[f"metric{index}"]) for index in range(len(self.metric_names))]
         self.detector = millstream.from_bytes(parts["detector"])
         if self.recent is not None:

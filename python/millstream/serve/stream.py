@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from statistics import median
 from typing import Any, NamedTuple
@@ -10,10 +11,13 @@ from millstream import _core
 from millstream.serve.fates import Fate
 from millstream.serve.policy import LabelPolicy
 
-__all__ = ["LABELLED", "WAITING", "Collected", "Entry", "ParkedLabel", "Stream", "aggregated"]
+__all__ = ["DELAY_BOUNDS", "LABELLED", "WAITING", "Collected", "Entry", "ParkedLabel", "Stream", "aggregated"]
 
 #: States of a remembered event.
 WAITING, LABELLED = 0, 1
+
+#: Upper bounds in seconds of the delays between events and their labels: from 1 second to 30 days.
+DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400)
 
 #: Refused labels that are kept with their reason, for people to look at.
 _MOST_QUARANTINED = 1000
@@ -72,13 +76,27 @@ class Stream:
         self.closed = 0
         #: Sum and count of the delays between events and their labels, in milliseconds.
         self.delays = [0, 0]
+        #: The same delays in the buckets of `DELAY_BOUNDS`.
+        self.delay_counts = [0] * (len(DELAY_BOUNDS) + 1)
+        #: Entries of the quarantine by kind, also those that it has dropped.
+        self.refusals: Counter[str] = Counter()
 
     def count(self, fate: Fate, labels: int = 1) -> None:
         """Count the final fate of labels."""
         self.fates[fate.word] += labels
 
-    def refuse(self, id: str | None, seq: int, time: int, reason: str, y: Any = None) -> None:
-        """Keep a label that could not be learned, with the reason."""
+    def joined(self, delay: int) -> None:
+        """Count the delay of a label in milliseconds."""
+        delay = max(delay, 0)
+        self.delays[0] += delay
+        self.delays[1] += 1
+        self.delay_counts[bisect_left(DELAY_BOUNDS, delay / 1000)] += 1
+
+    def refuse(
+        self, id: str | None, seq: int, time: int, reason: str, y: Any = None, *, kind: str = "unlearnable"
+    ) -> None:
+        """Keep a label that could not be learned, with the reason. `kind` is one of a few words."""
+        self.refusals[kind] += 1
         self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": y})
 
     @property
@@ -126,6 +144,8 @@ class Stream:
             "closed": self.closed,
             "closed_to": self.closed_to,
             "delays": self.delays,
+            "delay_counts": self.delay_counts,
+            "refusals": dict(self.refusals),
         }
         return data, {"pending": self.pending.to_bytes()}
 
@@ -141,6 +161,7 @@ class Stream:
             setattr(stream, name, data[name])
         stream.closed_to = (data["closed_to"][0], data["closed_to"][1])
         stream.fates, stream.delays = Counter(data["fates"]), list(data["delays"])
+        stream.delay_counts, stream.refusals = list(data["delay_counts"]), Counter(data["refusals"])
         return stream
 
 

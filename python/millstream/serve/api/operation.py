@@ -24,6 +24,8 @@ class Operation:
     summary: str
     #: Statuses of replies other than 200, each with its meaning.
     statuses: dict[int, str] = field(default_factory=dict)
+    #: Whether it holds the state still to read it, and so may wait while labels are learned.
+    reads_state: bool = False
 
     @property
     def is_slow(self) -> bool:

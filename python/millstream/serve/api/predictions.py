@@ -94,8 +94,16 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
 
 def predict(call: Call) -> Reply | None:
     """One prediction."""
-    server = call.server
     stream = stream_of(call)
+    try:
+        return _predicted_one(call, stream)
+    except (Problem, MillstreamError):
+        call.server.counters.refuse(stream.name)
+        raise
+
+
+def _predicted_one(call: Call, stream: Stream) -> Reply | None:
+    server = call.server
     body, raw = object_and_raw(call.request.body, "x")
     checked_object(body, _MEMBERS)
     x = features(body.get("x"))
@@ -174,6 +182,7 @@ def predict_batch(call: Call) -> Reply | None:
                 raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
             answered = predict_all(server, stream, x, str(body.get("key") or id))
         except (Problem, MillstreamError) as error:
+            server.counters.refuse(stream.name)
             results.append(item_problem(index, error))
             continue
         latest = at if latest is None or (at is not None and at > latest) else latest
