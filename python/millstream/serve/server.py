@@ -22,9 +22,10 @@ from millstream.serve.counters import Counters
 from millstream.serve.engine import Engine
 from millstream.serve.event_reader import EventReader
 from millstream.serve.handler import Handler
+from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
-from millstream.serve.requests import Reply
+from millstream.serve.requests import Problem, Reply, Request
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
 
@@ -112,6 +113,7 @@ class Server:
         self.handler = Handler(self, self.tokens)
         #: Reads events in the handler thread; the log thread has a reader of its own.
         self.reader = EventReader(self.engine.store.reader())
+        self.live = Live(self)
         self.is_ready = False
         self.started = time.time()
         self._port = port
@@ -160,6 +162,7 @@ class Server:
         self.sync_shortcuts()
         self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
         self._thread.start()
+        self.live.start()
         self.is_ready = True
         return self
 
@@ -170,6 +173,7 @@ class Server:
             self.engine.stop()
             return
         self.is_ready = False
+        self.live.stop()
         self._http.drain(timeout)
         self._ended.set()
         if self._thread is not None:
@@ -248,6 +252,17 @@ class Server:
         self._failure = error
         self.is_ready = False
         self.flush()
+
+    def sink(self, request: Request) -> Sink:
+        """The way to a reader of the live feed. A request of another protocol than the native one brings its own."""
+        make = getattr(request, "sink", None)
+        if make is not None:
+            own: Sink = make()
+            return own
+        ticket = getattr(request, "ticket", None)
+        if self._http is None or ticket is None:
+            raise Problem(501, "no-streams", "this protocol cannot stream: read /v1/models/{model}/metrics instead")
+        return HttpSink(self._http, ticket, (("content-type", EVENT_STREAM), *_SECURITY))
 
     def try_propose(self, proposal: Proposal) -> bool:
         """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its

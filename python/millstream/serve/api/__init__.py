@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from millstream.serve.api import events, examples, health, labels, models, predictions, routes, versions
+from millstream.serve.api import (
+    events,
+    examples,
+    health,
+    labels,
+    live,
+    models,
+    pages,
+    predictions,
+    routes,
+    versions,
+)
 from millstream.serve.api.operation import Operation
 
 __all__ = ["OPERATIONS", "Operation"]
@@ -16,4 +27,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *events.OPERATIONS,
     *versions.OPERATIONS,
     *routes.OPERATIONS,
+    *live.OPERATIONS,
+    *pages.OPERATIONS,
 )
