@@ -69,6 +69,8 @@ class Committer:
         self.in_flight: set[tuple[int, str]] = set()
         #: Events that a full disk took, and the last error of the disk.
         self.lost_events = 0
+        #: Records that were refused because too many waited.
+        self.shed = 0
         self.disk_error: str | None = None
         #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
         self.commits = Histogram()
@@ -93,6 +95,7 @@ class Committer:
         if self._stopped is not None or self._stopping:
             raise Stopped("serve: the log accepts no more records")
         if len(self._queue) >= self.max_queue:
+            self.shed += 1
             raise QueueFull("serve: too many records wait for the log")
         if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
             self.in_flight.add((proposal.stream.number, proposal.id))

@@ -132,6 +132,11 @@ class Server:
         return self._port if self._http is None else self._http.port
 
     @property
+    def http(self) -> _core.HttpServer | None:
+        """The HTTP server, for its statistics; None if it was not started."""
+        return self._http
+
+    @property
     def url(self) -> str:
         """The address for clients on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -261,7 +266,9 @@ class Server:
             return own
         ticket = getattr(request, "ticket", None)
         if self._http is None or ticket is None:
-            raise Problem(501, "no-streams", "this protocol cannot stream: read /v1/models/{model}/metrics instead")
+            raise Problem(
+                501, "no-streams", "this protocol cannot stream: read /v1/models/{model}/metrics instead"
+            )
         return HttpSink(self._http, ticket, (("content-type", EVENT_STREAM), *_SECURITY))
 
     def try_propose(self, proposal: Proposal) -> bool:

@@ -8,6 +8,7 @@ from millstream.serve.api import (
     health,
     labels,
     live,
+    metrics,
     models,
     pages,
     predictions,
@@ -27,6 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *events.OPERATIONS,
     *versions.OPERATIONS,
     *routes.OPERATIONS,
+    *metrics.OPERATIONS,
     *live.OPERATIONS,
     *pages.OPERATIONS,
 )
