@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -42,7 +41,7 @@ def _memory() -> dict[str, int]:
 
 def _open_files() -> int | None:
     try:
-        return len(os.listdir("/proc/self/fd"))
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
     except OSError:
         return None
 
