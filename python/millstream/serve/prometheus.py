@@ -1,7 +1,7 @@
 """What `/metrics` shows: predictions, labels and their fates, quality, the log, HTTP requests, and the process.
 
-No label has values that clients choose freely: models are created by administrators, and ids, keys and reasons do not
-appear.
+No label has values that clients choose freely: models are created by administrators, and ids, keys and reasons do
+not appear.
 """
 
 from __future__ import annotations
