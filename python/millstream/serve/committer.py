@@ -159,6 +159,7 @@ class Committer:
     # -------------------------------------------------------------------------------------------------- thread
 
     def _run(self) -> None:
+        group: list[Proposal] | None = []
         try:
             while True:
                 group = self._next_group()
@@ -173,11 +174,13 @@ class Committer:
                     self._wanted_snapshot = False
                     self.snapshot(self.state)
         except BaseException as error:  # whatever it is, the server must stop
-            self._fail(error)
+            self._fail(error, group or [])
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException, group: list[Proposal]) -> None:
         """Refuse everything from now on: memory and log may differ."""
         self._stopped = error
+        for proposal in group:
+            _answer(proposal, error)
         while self._queue:
             _answer(self._queue.popleft(), error)
         self.after_group()
@@ -321,5 +324,6 @@ def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
 
 
 def _answer(proposal: Proposal, outcome: Any) -> None:
-    if proposal.answer is not None:
-        proposal.answer(outcome)
+    answer, proposal.answer = proposal.answer, None
+    if answer is not None:
+        answer(outcome)
