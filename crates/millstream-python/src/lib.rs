@@ -11,6 +11,7 @@ mod dicts;
 mod errors;
 mod feature_rows;
 mod generator;
+mod http;
 mod json;
 mod labels;
 mod lock;
@@ -46,6 +47,8 @@ mod _core {
     use crate::feature_rows::FeatureDriftDetector;
     #[pymodule_export]
     use crate::generator::Generator;
+    #[pymodule_export]
+    use crate::http::{HttpRequest, HttpServer};
     #[pymodule_export]
     use crate::json::are_objects;
     #[pymodule_export]
