@@ -33,16 +33,21 @@ __all__ = [
     "are_objects",
     "catalogue",
     "count_lines",
+    "crc32c",
     "former_names",
     "hash_feature",
     "hash_words",
     "kernel",
     "loss",
+    "parse_json",
+    "parse_json_lines",
+    "parse_json_with_raw",
     "rank_one_rate",
     "rate",
     "resolve",
     "seal",
     "texts",
+    "write_json",
 ]
 
 __version__: str
@@ -61,6 +66,11 @@ def texts(description: str, text: str, texts: Sequence[str]) -> npt.NDArray[np.f
 def rate(description: str, t: float) -> float: ...
 def _forked() -> None: ...
 def rank_one_rate(width: int, runs: int) -> float: ...
+def crc32c(data: bytes, start: int = 0) -> int: ...
+def parse_json(data: bytes | str, max_keys: int = 100000) -> Any: ...
+def parse_json_with_raw(data: bytes | str, member: str, max_keys: int = 100000) -> tuple[Any, bytes | None]: ...
+def parse_json_lines(data: bytes | str, max_keys: int = 100000) -> tuple[list[Any], dict[int, str]]: ...
+def write_json(value: Any) -> bytes: ...
 
 @disjoint_base
 class Part:

@@ -25,6 +25,7 @@ mod prequential;
 mod samples;
 mod saved;
 mod series;
+mod serving;
 mod signals;
 mod sketches;
 mod targets;
@@ -69,6 +70,8 @@ mod _core {
     use crate::saved::{seal, SavedFile};
     #[pymodule_export]
     use crate::series::Forecaster;
+    #[pymodule_export]
+    use crate::serving::{crc32c, parse_json, parse_json_lines, parse_json_with_raw, write_json};
     #[pymodule_export]
     use crate::sketches::Sketch;
     #[pymodule_export]
