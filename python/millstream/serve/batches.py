@@ -12,7 +12,18 @@ import pyarrow as pa
 
 from millstream._core import parse_json
 
-__all__ = ["arrow_rows", "pack_arrow_events", "pack_events", "pack_labels", "unpack_events", "unpack_labels"]
+__all__ = [
+    "MEMBER_COLUMNS",
+    "arrow_rows",
+    "pack_arrow_events",
+    "pack_events",
+    "pack_labels",
+    "unpack_events",
+    "unpack_labels",
+]
+
+#: Columns of a table of examples that are members of the request, not features.
+MEMBER_COLUMNS = ("id", "key", "ts", "trace")
 
 #: First byte of a body with Arrow bytes; JSON never starts with it.
 _ARROW = b"\x01"
@@ -35,7 +46,9 @@ def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]
     if isinstance(body, bytes) and body[:1] == _ARROW:
         size = int.from_bytes(body[1:5], "little")
         head = parse_json(body[5 : 5 + size])
-        rows: Any = arrow_rows(read_arrow(body[5 + size :]))
+        table = read_arrow(body[5 + size :])
+        members = [name for name in table.column_names if name in MEMBER_COLUMNS]
+        rows: Any = arrow_rows(table.drop_columns(members) if members else table)
     else:
         head = parse_json(body)
         rows = head["x"]

@@ -14,11 +14,12 @@ __all__ = ["EventReader", "StoredEvent"]
 
 
 class StoredEvent(NamedTuple):
-    """One event: its id, features, and the members of its record that hold predictions."""
+    """One event: its id, features, the members of its record that hold predictions, and the record's number."""
 
     id: str
     x: Any
     body: dict[str, Any]
+    seq: int
 
 
 class EventReader:
@@ -54,7 +55,7 @@ class EventReader:
             return self._batch[1][item]
         record = self.record(seq)
         if record.kind == Kind.EVENTS:
-            self._batch = (seq, [StoredEvent(*each) for each in unpack_events(record.body)])
+            self._batch = (seq, [StoredEvent(*each, seq) for each in unpack_events(record.body)])
             return self._batch[1][item]
         body = parse_json(record.body)
-        return StoredEvent(str(record.id), body.get("x"), body)
+        return StoredEvent(str(record.id), body.get("x"), body, seq)

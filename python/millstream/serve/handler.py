@@ -51,7 +51,11 @@ class Handler:
                 return
             reply = operation.run(call)
         except Exception as error:  # a learner written in Python may raise anything
-            reply = problem_of(error).reply()
+            problem = problem_of(error)
+            if request.path.startswith("/v2"):
+                # The Open Inference Protocol wants the message in this member.
+                problem.more["error"] = problem.detail
+            reply = problem.reply()
         if reply is not None:
             respond(reply)
 

@@ -19,7 +19,7 @@ from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.served_model import Prediction, ServedModel
 from millstream.serve.stream import Entry, Stream
 
-__all__ = ["OPERATIONS", "Answered", "predict_all"]
+__all__ = ["OPERATIONS", "Answered", "event_members", "predict_all", "stored_event"]
 
 _MEMBERS = ("id", "key", "x", "ts", "trace")
 
@@ -137,7 +137,18 @@ def _durable(outcome: Any, reply: dict[str, Any]) -> Reply:
 
 
 def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:
-    """The first prediction again, for a request that is sent again; another example with its id is refused."""
+    """The first prediction again, for a request that is sent again."""
+    event = stored_event(call, stream, id, x)
+    if event is None:
+        return None
+    name = event.body.get("s", stream.name)
+    prediction = prediction_of(event.body, name)
+    reply = {"id": id, "model": name, "seq": event.seq, "y": None if prediction is None else prediction.y}
+    return Reply.json(reply | {"stored": True, "repeated": True})
+
+
+def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> StoredEvent | None:
+    """The event with an id, for a request that is sent again; another example with its id is refused."""
     engine = call.server.engine
     if (stream.number, id) in engine.committer.in_flight:
         engine.committer.wait_for((stream.number, id))
@@ -150,10 +161,7 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
         return None
     if event.x != x:
         raise Problem(409, "id-in-use", f"id: {id!r} belongs to an event with other features", seq=entry.seq)
-    name = event.body.get("s", stream.name)
-    prediction = prediction_of(event.body, name)
-    reply = {"id": id, "model": name, "seq": entry.seq, "y": None if prediction is None else prediction.y}
-    return Reply.json(reply | {"stored": True, "repeated": True})
+    return event
 
 
 def predict_batch(call: Call) -> Reply | None:
@@ -188,8 +196,7 @@ def predict_batch(call: Call) -> Reply | None:
         latest = at if latest is None or (at is not None and at > latest) else latest
         ids.append(id)
         raws.append(item.raw or as_json(x))
-        members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
-        stored.append({"m": members, "s": answered.name} if is_route else _compact(members[answered.name]))
+        stored.append(event_members(answered, is_route))
         results.append(answered.reply(id, stream))
     server.counters.predicted(stream.name, time.perf_counter() - start, len(ids))
     if ids:
@@ -209,8 +216,13 @@ def predict_batch(call: Call) -> Reply | None:
     return batch.reply(results)
 
 
-def _compact(members: dict[str, Any]) -> Any:
-    return members if len(members) > 1 else members["y"]
+def event_members(answered: Answered, is_route: bool) -> Any:
+    """What the record of a batch keeps of the predictions for one example."""
+    members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
+    if is_route:
+        return {"m": members, "s": answered.name}
+    own = members[answered.name]
+    return own if len(own) > 1 else own["y"]
 
 
 def item_problem(index: int, error: Exception) -> dict[str, Any]:
