@@ -123,6 +123,7 @@ class Server:
         self._ended = threading.Event()
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
+        self._was_started = False
 
     # ------------------------------------------------------------------------------------------- start and stop
 
@@ -142,10 +143,11 @@ class Server:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
-    def start(self) -> Self:
-        """Start to serve, in threads of their own."""
-        if self._thread is not None:
+    def start(self, *, listen: bool = True) -> Self:
+        """Start to serve, in threads of their own. Without `listen`, another protocol calls the handler."""
+        if self._was_started:
             raise InvalidValue("serve: the server was started before; make a new one")
+        self._was_started = True
         if self.tokens.required and not len(self.tokens):
             self.engine.stop()
             raise InvalidValue(
@@ -156,8 +158,9 @@ class Server:
         committer.after_group = self._after_group
         committer.failed = self._failed
         try:
-            self._http = _core.HttpServer(self.host, self._port, **self._settings)
-            self._http.set_health("/healthz", b'{"status":"ok"}')
+            if listen:
+                self._http = _core.HttpServer(self.host, self._port, **self._settings)
+                self._http.set_health("/healthz", b'{"status":"ok"}')
             self.engine.start()
         except BaseException:
             if self._http is not None:
@@ -165,34 +168,37 @@ class Server:
             self.engine.stop()
             raise
         self.sync_shortcuts()
-        self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
-        self._thread.start()
+        if listen:
+            self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
+            self._thread.start()
         self.live.start()
         self.is_ready = True
         return self
 
     def stop(self, timeout: float = 30.0) -> None:
         """Finish the requests in flight, write what was proposed and a snapshot, then end."""
-        if self._ended.is_set() or self._http is None:
+        if self._ended.is_set() or not self._was_started:
             self._ended.set()
             self.engine.stop()
             return
         self.is_ready = False
         self.live.stop()
-        self._http.drain(timeout)
+        if self._http is not None:
+            self._http.drain(timeout)
         self._ended.set()
         if self._thread is not None:
             self._thread.join(timeout)
         self.handler.close()
         self.engine.stop(timeout)
         self.flush()
-        self._http.close()
+        if self._http is not None:
+            self._http.close()
 
     def serve_forever(self) -> int:
         """Serve until SIGINT or SIGTERM. Returns the exit code: 1 if the log failed."""
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), lambda *_: self._ended_by_signal.set())
-        if self._thread is None:
+        if not self._was_started:
             self.start()
         while not self._ended_by_signal.wait(0.5):
             if self._failure is not None:

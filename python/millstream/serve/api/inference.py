@@ -128,7 +128,7 @@ def infer(call: Call) -> Reply:
     if wanted is not None:
         tensors.append(string_tensor("id", ids))
         tensors = [tensor for name in wanted for tensor in tensors if tensor["name"] == name]
-    reply = {"model_name": stream.name, "id": request_id, "outputs": tensors}
+    reply: dict[str, Any] = {"model_name": stream.name, "id": request_id, "outputs": tensors}
     if served.version is not None:
         reply["model_version"] = served.version
     reply["parameters"] = {"seq": served.seq, "stored": is_stored}
@@ -179,7 +179,7 @@ def feedback(call: Call) -> Reply | None:
         raise Problem(422, "invalid", "y: must be a list with one label for each id")
     if "y" not in body:
         raise Problem(422, "invalid", "y: it is missing")
-    common = {name: body[name] for name in ("weight", "ts") if name in body}
+    common: dict[str, Any] = {name: body[name] for name in ("weight", "ts") if name in body}
     now = call.server.engine.clock.now()
     labels, at = [], None
     for id, y in zip(ids, ys, strict=True):

@@ -28,8 +28,8 @@ _MOST_EXAMPLES = 100_000
 def examples(inputs: Any) -> list[dict[str, Any]]:
     """The examples in input tensors.
 
-    A tensor of the shape [n] or [n, 1] holds the values of the feature with its name. One of the shape [n, d] holds
-    d features, whose names are the parameter `names`: a list, or a string with commas.
+    A tensor of the shape [n] or [n, 1] holds the values of the feature with its name. One of the shape [n, d]
+    holds d features, whose names are the parameter `names`: a list, or a string with commas.
     """
     if not isinstance(inputs, list) or not inputs:
         raise Problem(422, "invalid", "inputs: must be a list of tensors that is not empty")
