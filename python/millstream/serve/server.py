@@ -29,12 +29,12 @@ from millstream.serve.requests import Problem, Reply, Request
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
 
-__all__ = ["Server"]
+__all__ = ["SECURITY_HEADERS", "Server"]
 
 #: Requests that the handler takes in one turn.
 _TURN = 256
 #: Sent with every reply: nothing is guessed, framed or loaded from elsewhere.
-_SECURITY = (
+SECURITY_HEADERS = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("x-frame-options", "DENY"),
@@ -107,6 +107,8 @@ class Server:
         self.engine = Engine(
             Path(data), given, policy=policy, metrics=metrics, salvage=salvage, **dict(engine_settings or {})
         )
+        #: As it was given: None leaves the choice to the protocol.
+        self.require_token = require_token
         needed = not _is_loopback(host) if require_token is None else require_token
         self.tokens = Tokens(self.engine.folder.tokens, required=needed)
         self.counters = Counters()
@@ -117,7 +119,7 @@ class Server:
         self.is_ready = False
         self.started = time.time()
         self._port = port
-        self._settings = dict(settings or {})
+        self.settings = dict(settings or {})
         self._http: _core.HttpServer | None = None
         self._outbox: deque[tuple[int, Reply]] = deque()
         self._ended = threading.Event()
@@ -159,7 +161,7 @@ class Server:
         committer.failed = self._failed
         try:
             if listen:
-                self._http = _core.HttpServer(self.host, self._port, **self._settings)
+                self._http = _core.HttpServer(self.host, self._port, **self.settings)
                 self._http.set_health("/healthz", b'{"status":"ok"}')
             self.engine.start()
         except BaseException:
@@ -248,7 +250,7 @@ class Server:
                 (
                     ticket,
                     reply.status,
-                    (("content-type", reply.content_type), *reply.headers, *_SECURITY),
+                    (("content-type", reply.content_type), *reply.headers, *SECURITY_HEADERS),
                     reply.body,
                 )
             )
@@ -265,7 +267,7 @@ class Server:
         self.flush()
 
     def sink(self, request: Request) -> Sink:
-        """The way to a reader of the live feed. A request of another protocol than the native one brings its own."""
+        """The way to a reader of the live feed. A request of another protocol brings its own."""
         make = getattr(request, "sink", None)
         if make is not None:
             own: Sink = make()
@@ -275,7 +277,7 @@ class Server:
             raise Problem(
                 501, "no-streams", "this protocol cannot stream: read /v1/models/{model}/metrics instead"
             )
-        return HttpSink(self._http, ticket, (("content-type", EVENT_STREAM), *_SECURITY))
+        return HttpSink(self._http, ticket, (("content-type", EVENT_STREAM), *SECURITY_HEADERS))
 
     def try_propose(self, proposal: Proposal) -> bool:
         """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its
