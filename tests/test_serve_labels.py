@@ -203,6 +203,7 @@ def test_a_bad_item_of_a_batch_does_not_stop_the_others(door):
     assert outcomes[37].fate is Fate.QUARANTINED
 
 
+@pytest.mark.slow
 def test_every_order_of_five_records_gives_the_specified_result(tmp_path):
     """Two events, their labels and a repetition: what is learned depends on the order of the log alone."""
     actions = ("predict a", "predict b", "label a 1", "label b 2", "label a 1")

@@ -167,7 +167,8 @@ class Engine:
         done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
         if done is None:
             done = self._replayed(name, to, exclude)
-        self._keep(done, seq)
+        if seq:
+            self._keep(done, seq)
         return done
 
     def _replayed(self, name: str, to: int, exclude: set[str]) -> ServedModel:

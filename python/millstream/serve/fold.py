@@ -405,10 +405,7 @@ class State:
         elif op == "policy":
             self.by_name[body["stream"]].policy = LabelPolicy.of(body["policy"])
         elif op == "rollback":
-            rebuilt = self._rebuild(body["model"], body, record.seq)
-            rebuilt.versions = self.models[body["model"]].versions
-            rebuilt.seq = record.seq
-            self.models[body["model"]] = rebuilt
+            self._roll_back(record, body)
         elif op == "route":
             self._route(record, body)
         elif op == "unroute":
@@ -423,6 +420,15 @@ class State:
             self.by_name[body["stream"]].pending.remove(body["id"])
         else:
             raise InvalidValue(f"serve: unknown operation {op!r}")
+
+    def _roll_back(self, record: Record, body: dict[str, Any]) -> None:
+        name = body["model"]
+        also = self.excluded.get(name, ())
+        # A rebuild that leaves labels out must leave them out of the rollbacks on its way, too.
+        rebuilt = self._rebuild(name, body | {"exclude": [*body["exclude"], *also]}, 0 if also else record.seq)
+        rebuilt.versions = self.models[name].versions
+        rebuilt.seq = record.seq
+        self.models[name] = rebuilt
 
     def _route(self, record: Record, body: dict[str, Any]) -> None:
         name = body["route"]
