@@ -2,8 +2,8 @@
 
 Every event has the id `start-seq-tick`: the start of the server, the last record that the event covers, and the
 second in which it was made. A reader that comes back with the header `Last-Event-ID` continues there and gets only
-newer points. A reader that is slower than the feed is not sent anything until it has read the last event; then it gets
-one event up to the newest state.
+newer points. A reader that is slower than the feed is not sent anything until it has read the last event; then it
+gets one event up to the newest state.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Live:
         self._messages: dict[tuple[str | None, Position | None], tuple[bytes, Position] | None] = {}
         self._stalled_since: float | None = None
         self._stalled_tick = 0
-        self._last = time.monotonic()
+        self._last = self._born = time.monotonic()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
@@ -257,7 +257,11 @@ class Live:
         whole = since is None or changed > since.tick
         tick = -1 if whole or since is None else since.tick
         rows = [self._rows[name][0] for name in names[:_MOST_ROWS] if self._rows[name][1] > tick]
-        body = {"server": live_state.server_state(self.server), "streams": rows, "stream_count": len(names)}
+        body = {
+            "server": live_state.server_state(self.server, time.monotonic() - self._born),
+            "streams": rows,
+            "stream_count": len(names),
+        }
         return body, whole
 
     def _refresh_rows(self) -> None:
@@ -287,7 +291,7 @@ class Live:
         whole = since is None or since.seq < changed
         body = live_state.detail(state, name, 0 if whole or since is None else since.seq)
         body["latency"] = live_state.latency_of(self.server.counters.durations.get(name))
-        body["server"] = live_state.server_state(self.server)
+        body["server"] = live_state.server_state(self.server, time.monotonic() - self._born)
         return body, whole
 
     def _stalled(self, since: Position | None) -> tuple[bytes, Position]:

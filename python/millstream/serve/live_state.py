@@ -1,18 +1,19 @@
 """What the dashboard shows, as plain data: an overview of the server, and everything about one model or route.
 
-Lists that grow are cut at a record number, so that a reader that has the records up to it gets only what is new. The
-functions must be called while the state is held still.
+Lists that grow are cut at a record number, so that a reader that has the records up to it gets only what is new.
+The functions must be called while the state is held still.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import millstream
 from millstream.serve.counters import Histogram
 from millstream.serve.fates import Fate
 from millstream.serve.samples import quantile
 from millstream.serve.served_model import ServedModel
-from millstream.serve.stream import Stream
+from millstream.serve.stream import DELAY_BOUNDS, Stream
 
 __all__ = ["detail", "identity", "latency_of", "row_of", "server_state"]
 
@@ -25,12 +26,13 @@ _MOST_CURVES = 12
 _LONGEST_LABEL = 200
 
 
-def server_state(server: Any) -> dict[str, Any]:
+def server_state(server: Any, uptime: float) -> dict[str, Any]:
     """The server without its models: the log, the recovery at its start, and what is wrong."""
     engine = server.engine
     committer, store, recovery = engine.committer, engine.store, engine.recovery
     return {
-        "started": int(server.started * 1000),
+        "version": millstream.__version__,
+        "uptime": uptime,
         "now": engine.clock.now(),
         "ready": server.is_ready,
         "seq": engine.state.seq,
@@ -104,6 +106,7 @@ def detail(state: Any, name: str, since: int) -> dict[str, Any]:
         "labels": stream.status(),
         "policy": stream.policy.describe(),
         "quarantine": quarantine,
+        "delays": {"bounds": DELAY_BOUNDS, "counts": list(stream.delay_counts)},
         "routes": _routes_of(state, name),
         "members": {each: _member(state.models[each], since) for each in members[:_MOST_CURVES]},
     }

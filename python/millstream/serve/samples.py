@@ -12,8 +12,8 @@ from millstream.serve.counters import Histogram
 __all__ = ["COLUMNS", "Samples", "Totals", "quantile"]
 
 #: What one sample holds: its tick and time in ms, predictions and labels per second, the mean delay in seconds of
-#: the labels that were joined since the last sample, the remembered events, and the 99th percentile of the duration
-#: of a prediction in seconds. Delay and percentile are unknown if there was nothing to measure.
+#: the labels that were joined since the last sample, the remembered events, and the 99th percentile of the
+#: duration of a prediction in seconds. Delay and percentile are unknown if there was nothing to measure.
 COLUMNS = ("tick", "time", "predictions", "labels", "delay", "remembered", "p99")
 _WIDTH = len(COLUMNS)
 _MOST = 600
