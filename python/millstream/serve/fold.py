@@ -106,6 +106,9 @@ class State:
             self._remember(stream, id, record, item, x)
 
     def _remember(self, stream: Stream, id: str, record: Record, item: int, x: Any) -> None:
+        if not stream.pending.add(id, record.seq, item, record.time):
+            # Sent again before its first record was applied.
+            return
         stream.predictions += 1
         for name in self._members(stream):
             served = self.models[name]
@@ -113,8 +116,6 @@ class State:
                 if x is None:
                     x = self.events.event(record.seq, item).x
                 self._learn_unlabelled(stream, served, id, x, record)
-        if not stream.pending.add(id, record.seq, item, record.time):
-            return
         if len(stream.pending) > stream.policy.max_pending:
             self._close(stream, stream.pending.evict(stream.policy.max_pending))
         parked = stream.parked.pop(id, None)
