@@ -18,10 +18,14 @@ def drafts(first: int, count: int, size: int = 40) -> list[Draft]:
     """Records of several kinds, with ids of both forms and none."""
     made = []
     for number in range(first, first + count):
-        id = [f"018f0000-0000-7000-8000-{number:012x}", f"client-{number}é", None][number % 3]
+        name = [f"018f0000-0000-7000-8000-{number:012x}", f"client-{number}é", None][number % 3]
         body = f'{{"x":{{"a":{number}}},"y":"{"z" * size}"}}'
         kind = [Kind.EVENT, Kind.LABEL, Kind.TICK][number % 3]
-        made.append(Draft(kind, 1_790_000_000_000 + 7 * number, number % 2, id, body.encode() if number % 7 == 0 else body))
+        made.append(
+            Draft(
+                kind, 1_790_000_000_000 + 7 * number, number % 2, name, body.encode() if number % 7 == 0 else body
+            )
+        )
     return made
 
 
@@ -37,7 +41,7 @@ def closed_store(folder: Path) -> list[Record]:
 
 
 def killed_store(folder: Path) -> list[Record]:
-    """A store whose process was killed: older records in the main file, four transactions in the write-ahead log."""
+    """A store whose process was killed: old records in the main file, four transactions in the write-ahead log."""
     work = folder.with_name(folder.name + "-work")
     closed_store(work)
     folder.mkdir()
@@ -61,14 +65,19 @@ def copy_store(source: Path, target: Path) -> Path:
 def judge(folder: Path, records: list[Record]) -> str:
     """Open a store that may be damaged; returns "damaged", "cut" or "same", and fails if a record is wrong.
 
-    A store that opens must have all records, by number and in order, must take new ones, and must still have all of
-    them afterwards. One that does not open must be left as it was.
+    A store that opens must have all records, by number and in order, must take new ones, and must still have all
+    of them afterwards. One that does not open must be left as it was, and the error names the place.
     """
     before = {name: (folder / name).read_bytes() for name in FILES[:2] if (folder / name).exists()}
     try:
         store = EventStore(folder / "events.db")
-    except StoreDamaged as damage:
-        assert damage.file, damage
+    except StoreDamaged as error:
+        damage = error
+    else:
+        damage = None
+    if damage is not None:
+        assert damage.file
+        assert damage.file in str(damage)
         assert {name: (folder / name).read_bytes() for name in before} == before
         return "damaged"
     with store:

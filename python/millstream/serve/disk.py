@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ Mode = Literal["create", "write", "read", "immutable"]
 
 #: Result codes of SQLite.
 BUSY, LOCKED, FULL = 5, 6, 13
+
+_abandoned: list[Connection] = []
 
 _QUERY = {"create": "mode=rwc", "write": "mode=rw", "read": "mode=ro", "immutable": "mode=ro&immutable=1"}
 
@@ -41,10 +44,21 @@ class Disk:
     #: Errors of connections. Text that is not UTF-8 raises an error without a result code.
     errors: tuple[type[Exception], ...] = (sqlite3.Error, UnicodeDecodeError)
 
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors of connections and of operations on files."""
+        return (*self.errors, OSError)
+
     def connect(self, path: Path, mode: Mode, timeout: float = 5.0) -> Connection:
         """Open a database; it may be used by several threads, one at a time."""
         address = f"file:{quote(str(path.absolute()))}?{_QUERY[mode]}"
         return sqlite3.connect(address, timeout, isolation_level=None, check_same_thread=False, uri=True)
+
+    def abandon(self, connection: Connection) -> None:
+        """Leave a connection open until the process ends: closing it would write and sync once more."""
+        if sys.version_info >= (3, 12) and isinstance(connection, sqlite3.Connection):
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        _abandoned.append(connection)
 
     def size(self, path: Path) -> int | None:
         """The size of a file, None if there is none."""

@@ -73,12 +73,12 @@ def create_store(disk: Disk, path: Path, page_size: int = PAGE_SIZE) -> None:
     new = _beside(path, ".new")
     try:
         build_store(disk, new, Bounds(FORMAT, secrets.token_bytes(16), 1, 0), page_size)
-    except disk.errors as error:
+        crash_point("store.create.before_rename")
+        disk.rename(new, path)
+        disk.sync_folder(path.parent)
+    except disk.failures as error:
         kind = StoreFull if primary_code(error) == FULL else StoreFailed
         raise kind(f"event store: cannot create {path}: {error}") from None
-    crash_point("store.create.before_rename")
-    disk.rename(new, path)
-    disk.sync_folder(path.parent)
     crash_point("store.create.after_rename")
 
 
@@ -99,9 +99,12 @@ def _inspected(disk: Disk, path: Path, report: OpenReport) -> Bounds:
     page_size = _check_header(disk, path)
     wal = _check_wal(disk, path, page_size, report)
     # What an earlier process wrote and did not sync may be lost by a power cut even after it was read here.
-    disk.sync(path)
-    if wal is not None:
-        disk.sync(_beside(path, "-wal"))
+    try:
+        disk.sync(path)
+        if wal is not None:
+            disk.sync(_beside(path, "-wal"))
+    except OSError as error:
+        raise StoreFailed(f"event store: cannot sync {path}: {error}") from None
     connection = disk.connect(path, "immutable" if wal is None else "read")
     try:
         bounds = _check_content(connection, disk, path)

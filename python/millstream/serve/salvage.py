@@ -49,9 +49,9 @@ def salvage_store(disk: Disk, path: Path, report: OpenReport) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             connection.close()
-    except disk.errors as error:
+        disk.sync(new)
+    except disk.failures as error:
         raise StoreFailed(f"event store: salvage failed: {error}") from None
-    disk.sync(new)
     # From here on the salvaged store is complete, and an interrupted exchange of the files is finished later.
     disk.rename(new, _beside(path, ".salvaged"))
     disk.sync_folder(path.parent)

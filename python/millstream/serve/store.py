@@ -19,7 +19,7 @@ from millstream.serve.faults import crash_point
 from millstream.serve.opening import OpenReport, create_store, inspect_store
 from millstream.serve.reader import RecordReader
 from millstream.serve.records import Draft, Record, row_of
-from millstream.serve.schema import PAGE_SIZE, Bounds, write_bounds
+from millstream.serve.schema import PAGE_SIZE, Bounds, read_bounds, write_bounds
 from millstream.serve.store_errors import StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
 __all__ = ["EventStore", "StoreBusy", "StoreDamaged", "StoreFailed", "StoreFull"]
@@ -211,12 +211,15 @@ class EventStore:
         if self._reader is not None:
             self._reader.close()
         crash_point("store.before_close")
-        if self._connection is not None:
+        connection, self._connection = self._connection, None
+        if connection is not None and self._failure is not None:
+            self._disk.abandon(connection)
+        elif connection is not None:
+            # The records are durable without it.
             with suppress(*self._disk.errors):
-                if self._failure is None:
-                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             with suppress(*self._disk.errors):
-                self._connection.close()
+                connection.close()
         self._failure = self._failure or "it is closed"
         crash_point("store.after_close")
 
@@ -228,7 +231,6 @@ class EventStore:
 
     def _opened(self) -> Connection:
         crash_point("store.open.before_recovery")
-        failures: tuple[type[Exception], ...] = (*self._disk.errors, OSError)
         connection = self._disk.connect(self.path, "write")
         try:
             for setting in _SETTINGS:
@@ -237,7 +239,7 @@ class EventStore:
             write_acknowledged(self._disk, self._mark, Acknowledged(self._bounds.id, self._bounds.last))
             self._disk.sync(self._mark)
             self._disk.sync_folder(self.path.parent)
-        except failures as error:
+        except self._disk.failures as error:
             with suppress(*self._disk.errors):
                 connection.close()
             raise self._failed("open", error) from None
@@ -269,11 +271,22 @@ class EventStore:
                 raise StoreFull(f"event store: no space left on the disk of {self.path.name}") from None
             raise StoreBusy(f"event store: another program has locked {self.path.name}") from None
         except BaseException:
-            # Ctrl-C, or no memory: the transaction must not stay open.
-            with suppress(*self._disk.errors):
-                self._roll_back(connection)
+            # Ctrl-C, or no memory, before or after the commit: the transaction must not stay open.
+            self._abort(connection)
             raise
         self._bounds = changed
+
+    def _abort(self, connection: Connection) -> None:
+        try:
+            self._roll_back(connection)
+            bounds = read_bounds(connection)
+        except self._disk.errors as error:
+            self._failed("rollback", error)
+            return
+        if bounds is None:
+            self._failure = "the table store is damaged"
+        else:
+            self._bounds = bounds
 
     def _roll_back(self, connection: Connection) -> None:
         # After some errors SQLite has rolled back by itself.

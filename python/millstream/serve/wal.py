@@ -91,7 +91,7 @@ def wal_pages(data: bytes, page_size: int) -> list[tuple[int, int, bool]]:
 
 def _header_verifies(header: Words, page_size: int) -> bool:
     order = _MAGIC.get(int(header[0]))
-    if order is None or header[2] != (1 if page_size == 65536 else page_size):
+    if order is None or header[2] != page_size:
         return False
     return bool((_header_sum(header, order) == header[6:8]).all())
 
