@@ -121,7 +121,7 @@ class Client(Administration):
         and `proba` if the model predicts probabilities.
         """
         body = {"id": id or _new_id(), "key": key, "x": x, "ts": ts, "trace": trace}
-        path = f"{model_path(model)}/predict" + ("" if wait is None else f"?wait={segment(wait)}")
+        path = f"{model_path(model)}/predict" + _waiting(wait)
         return self._object("POST", path, {name: value for name, value in body.items() if value is not None})
 
     def predict_many(
@@ -132,6 +132,7 @@ class Client(Administration):
         ids: Sequence[str] | None = None,
         format: Literal["ndjson", "arrow"] | None = None,
         batch_size: int = 1000,
+        wait: Literal["durable"] | None = None,
     ) -> list[dict[str, Any]]:
         """Predict many examples.
 
@@ -147,6 +148,8 @@ class Client(Administration):
             How rows are sent: by default "arrow" for tables and "ndjson" for dicts.
         batch_size
             Number of rows in a request.
+        wait
+            With "durable" the answers come after the events are on disk.
 
         Returns
         -------
@@ -164,16 +167,17 @@ class Client(Administration):
         names = [_new_id() for _ in range(number)] if ids is None else list(ids)
         if len(names) != number:
             raise InvalidValue(f"serve.Client: ids must have one id per row, got {len(names)} for {number} rows")
+        path = f"{model_path(model)}/predict:batch" + _waiting(wait)
         results: list[dict[str, Any]] = []
         for start in range(0, number, batch_size):
             some = names[start : start + batch_size]
             if table is None:
                 part = examples[start : start + batch_size]
                 items = [{"id": id, "x": x} for id, x in zip(some, part, strict=True)]
-                response = self._send_lines(f"{model_path(model)}/predict:batch", items)
+                response = self._send_lines(path, items)
             else:
                 part = table.slice(start, batch_size)
-                response = self._send_table(model, part, some)
+                response = self._send_table(path, part, some)
             found = _results(response, len(some))
             for index, result in enumerate(found):
                 if response.attempts > 1 and result.get("status") == 409:
@@ -281,7 +285,7 @@ class Client(Administration):
         data = b"".join(as_json(item) + b"\n" for item in items)
         return self._transport.request("POST", path, data, NDJSON)
 
-    def _send_table(self, model: str, table: pa.Table, ids: list[str]) -> Response:
+    def _send_table(self, path: str, table: pa.Table, ids: list[str]) -> Response:
         taken = [name for name in table.column_names if name in _MEMBERS]
         if taken:
             raise InvalidValue(
@@ -289,7 +293,7 @@ class Client(Administration):
                 "rename it, or use format='ndjson'"
             )
         data = table_bytes(table.append_column("id", pa.array(ids, pa.string())))
-        return self._transport.request("POST", f"{model_path(model)}/predict:batch", data, ARROW)
+        return self._transport.request("POST", path, data, ARROW)
 
 
 def _pair(item: Any) -> dict[str, Any]:
@@ -298,6 +302,10 @@ def _pair(item: Any) -> dict[str, Any]:
             f"serve.Client: a label must be a dict or a pair of an id and a label, got {typed(item)}"
         )
     return {"id": item[0], "y": item[1]}
+
+
+def _waiting(wait: str | None) -> str:
+    return "" if wait is None else f"?wait={segment(wait)}"
 
 
 def _new_id() -> str:
