@@ -124,11 +124,11 @@ class FaultyLine:
                 self.end_headers()
                 self.wfile.write(reply.body)
 
-            do_GET = do_POST = do_PUT = do_DELETE = handle_any
-
             def log_message(self, *_):
                 pass
 
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            setattr(Handler, f"do_{method}", Handler.handle_any)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
