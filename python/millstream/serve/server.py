@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -246,14 +246,7 @@ class Server:
                 ticket, reply = outbox.popleft()
             except IndexError:
                 break
-            ready.append(
-                (
-                    ticket,
-                    reply.status,
-                    (("content-type", reply.content_type), *reply.headers, *SECURITY_HEADERS),
-                    reply.body,
-                )
-            )
+            ready.append((ticket, reply.status, header_block(reply.content_type, reply.headers), reply.body))
         http.answer(ready)
 
     def _after_group(self) -> None:
@@ -296,6 +289,13 @@ class Server:
 
     def sync_shortcuts(self) -> None:
         """Tell the native shortcut which models it may answer for."""
+
+
+@lru_cache(1024)
+def header_block(content_type: str, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """The header fields of a reply as bytes, with those that every reply has."""
+    fields = (("content-type", content_type), *headers, *SECURITY_HEADERS)
+    return "".join(f"{name}: {value}\r\n" for name, value in fields).encode("latin-1")
 
 
 def _is_loopback(host: str) -> bool:
