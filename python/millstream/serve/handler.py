@@ -29,12 +29,13 @@ class Handler:
         self.tokens = tokens
         self._slow = ThreadPoolExecutor(1, "millstream-admin")
         self._reading = ThreadPoolExecutor(1, "millstream-status")
-        self._tree: dict[str, Any] = {}
+        #: Operations by the segments of their paths, and by method under the key None, which no segment equals.
+        self._tree: dict[str | None, Any] = {}
         for operation in OPERATIONS:
             node = self._tree
             for part in operation.path.strip("/").split("/"):
                 node = node.setdefault("{}" if part.startswith("{") else part, {})
-            node.setdefault("", {})[operation.method] = operation
+            node.setdefault(None, {})[operation.method] = operation
 
     def handle(self, request: Request, respond: Callable[[Reply], None]) -> None:
         """Answer a request."""
@@ -88,7 +89,7 @@ class Handler:
                 found.append(unquote(part, errors="replace"))
             else:
                 raise Problem(404, "not-found", f"no resource {path[:200]!r}")
-        methods = node.get("")
+        methods = node.get(None)
         if methods is None:
             raise Problem(404, "not-found", f"no resource {path[:200]!r}")
         operation = methods.get(request.method) or (methods.get("GET") if request.method == "HEAD" else None)
