@@ -162,12 +162,12 @@ class Live:
             if now >= due:
                 # After a pause of the process, the ticks do not catch up.
                 due = max(due + self.period, now)
-                self._sample()
-            self._serve()
+                self.sample()
+            self.serve()
             self._wake.wait(max(due - time.monotonic(), 0.0))
             self._wake.clear()
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
         """Take the samples of a tick. The counts are read without the lock: each of them is one number."""
         server = self.server
         now = time.monotonic()
@@ -191,7 +191,7 @@ class Live:
                     setattr(whole, each, getattr(whole, each) + getattr(totals, each))
             self._samples.setdefault(None, Samples()).add(self.tick, wall, seconds, whole)
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         """Send an event to every reader that has none of this tick and has read the last one."""
         with self._lock:
             readers = list(self._readers)

@@ -26,7 +26,7 @@ export function ticks(low, high, most) {
 }
 
 // `lines`: [{ name, kind: "rolling" | "whole" | "area" | "dots", colour, xs, ys }]; `x`: { low, high, ticks, shown, read }.
-export function lineChart({ id, label, lines, x, marks = [], shown = short, read = shown, fromZero = false, size = "tall", empty }) {
+export function lineChart({ id, label, lines, x, marks = [], markName = "drift", shown = short, read = shown, fromZero = false, size = "tall", empty }) {
   const values = lines.flatMap((line) => line.ys.filter((y) => y !== null));
   if (!values.length || !(x.high > x.low)) {
     choices.delete(id);
@@ -62,7 +62,7 @@ export function lineChart({ id, label, lines, x, marks = [], shown = short, read
   const reading = h("p", { class: "reading", role: "status" }, chosen === null ? "" : readout(lines, chosen, x, read));
   return h("div", { class: "chart" },
     h("div", { class: `plot ${size}`, "data-chart": id, tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read values.` }, box, words, reading),
-    legend(lines, marks.length),
+    legend(lines, marks.length && markName),
     cut(scale, shown));
 }
 
@@ -116,12 +116,12 @@ function merged(places) {
   return [...new Set(places.map((value) => Math.round(value / 12) * 12))].slice(-MOST_MARKS);
 }
 
-function legend(lines, marks) {
+function legend(lines, markName) {
   const keys = lines.map((line) => {
     const last = line.now === undefined ? "" : ` ${line.now}`;
     return h("span", {}, keyOf(line), line.name, h("b", {}, last));
   });
-  if (marks) keys.push(h("span", {}, h("span", { class: "key-mark", "aria-hidden": "true" }, "▼"), "drift"));
+  if (markName) keys.push(h("span", {}, h("span", { class: "key-mark", "aria-hidden": "true" }, "▼"), markName));
   return h("div", { class: "legend" }, keys);
 }
 

@@ -26,10 +26,12 @@ export function modelPage(state, choice) {
     quality(state, names, choice),
     state.route && routeSection(state.route, state.members),
     h("div", { class: "pair" },
-      h("div", {}, fates(state.labels), latency(state.latency), versions(member, state.is_route && names[0])),
-      h("div", {}, section("Traffic", traffic(state.samples)), delay(state), remembered(state.samples, state.labels, state.policy))),
+      h("div", {}, fates(state.labels), latency(state.latency)),
+      h("div", {}, section("Traffic", traffic(state.samples)), delay(state))),
     quarantine(state.quarantine),
-    policy(state.policy),
+    h("div", { class: "pair" },
+      remembered(state.samples, state.labels, state.policy),
+      h("div", {}, versions(member, state.is_route && names[0]), policy(state.policy))),
   ];
 }
 
@@ -65,7 +67,7 @@ function qualityAnswer({ is_route: isRoute }, member) {
   if (!metric) return answer(question, NONE, "no metric is computed");
   if (!member.scored) return answer(question, NONE, `${metric}: no prediction has a label yet`);
   const span_ = member.scored > 1000 ? "over the last 1,000 labels" : `over ${plural(member.scored, "label")}`;
-  const drifts = member.drift_count ? `, ▼ ${plural(member.drift_count, "drift")}` : "";
+  const drifts = member.drift_count ? `, ▼\u00a0${plural(member.drift_count, "drift").replace(" ", "\u00a0")}` : "";
   return answer(question, [h("span", { class: "unit" }, metric, " "), figure(member.recent)], `${span_}; ${figure(member.metrics[metric])} over all ${count(member.scored)}${drifts}`);
 }
 
@@ -108,7 +110,8 @@ function curves(state, names, metric, chosen) {
       const kind = chosen > 0 ? "rolling" : "whole";
       lines.push({ ...look, name: `${who}all labels`, kind, ys: curve.points.map((point) => point[FIRST + chosen]), now: figure(metrics[metric]) });
     }
-    marks.push(...drifts.map((drift) => drift.scored));
+    // Marks of several models could not be told apart.
+    if (index === 0) marks.push(...drifts.map((drift) => drift.scored));
   });
   const last = Math.max(...names.map((name) => state.members[name].scored), 0);
   const byCount = new Map(state.members[names[0]].curve.points.map((point) => [point[SCORED], point[TIME]]));
@@ -120,7 +123,8 @@ function curves(state, names, metric, chosen) {
     read: (value) => `${count(value)} labels${byCount.has(value) ? `, ${moment(byCount.get(value))}` : ""}`,
   };
   const label = `${metric} by the number of scored labels; ${plural(marks.length, "drift")}`;
-  return lineChart({ id: "quality", label, lines, x, marks, read: figure, empty: "The curve starts with the first label of a prediction." });
+  const markName = names.length > 1 ? `drift of ${names[0]}` : "drift";
+  return lineChart({ id: "quality", label, lines, x, marks, markName, read: figure, empty: "The curve starts with the first label of a prediction." });
 }
 
 function driftNote(state, names) {
