@@ -69,12 +69,14 @@ def test_parses_what_the_standard_library_writes(value: Any, indent: int | None,
 @given(st.text(st.sampled_from('{}[]":,\\u0aeE+-.1 tnrfals"\n\x00é\ud800'), max_size=30))
 @settings(max_examples=500)
 def test_accepts_nothing_that_the_standard_library_refuses(text: str) -> None:
+    values, errors = _core.parse_json_lines(text.encode(errors="replace").replace(b"\n", b" "))
+    assert all("\n" not in message for message in errors.values())
     try:
         value = _core.parse_json(text)
-    except InvalidValue as error:
-        assert "\n" not in str(error)
-    else:
-        assert same(value, json.loads(text))
+    except InvalidValue:
+        return
+    assert same(value, json.loads(text))
+    assert same(values, [value])
 
 
 @given(st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True))

@@ -71,7 +71,9 @@ mod _core {
     #[pymodule_export]
     use crate::series::Forecaster;
     #[pymodule_export]
-    use crate::serving::{crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json};
+    use crate::serving::{
+        crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json, PendingEvents,
+    };
     #[pymodule_export]
     use crate::sketches::Sketch;
     #[pymodule_export]

@@ -85,7 +85,7 @@ fn integer(token: &str, negative: bool, digits: u64, length: usize) -> Result<Nu
     match length {
         // Below 10¹⁸, which fits.
         0..=18 => Ok(Number::Int(if negative { -(digits as i64) } else { digits as i64 })),
-        ..=MAX_DIGITS => Ok(token.parse().map(Number::Int).unwrap_or(Number::Long(token))),
+        19..=MAX_DIGITS => Ok(token.parse().map(Number::Int).unwrap_or(Number::Long(token))),
         _ => Err(Invalid::new(format!("{} has more than {MAX_DIGITS} digits", echoed(token)))),
     }
 }

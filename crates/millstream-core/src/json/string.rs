@@ -20,9 +20,10 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
     // Eight bytes at a time. A borrow can only mark bytes after one that is marked rightly, and the first one counts.
     while let Some(word) = bytes.get(place..place + 8).and_then(|word| word.try_into().ok()) {
         let word = u64::from_le_bytes(word);
-        let zero_in = |word: u64| word.wrapping_sub(EACH) & !word & EACH << 7;
-        let below_32 = word.wrapping_sub(EACH * 0x20) & !word & EACH << 7;
-        let found = zero_in(word ^ EACH * u64::from(b'"')) | zero_in(word ^ EACH * u64::from(b'\\')) | below_32;
+        let zero_in = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;
+        let below_32 = word.wrapping_sub(EACH * 0x20) & !word & HIGH;
+        let found =
+            zero_in(word ^ (EACH * u64::from(b'"'))) | zero_in(word ^ (EACH * u64::from(b'\\'))) | below_32;
         if found != 0 {
             return place + found.trailing_zeros() as usize / 8;
         }
@@ -32,7 +33,9 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
     place + rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20).unwrap_or(rest.len())
 }
 
+/// 1, and the highest bit, in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = EACH << 7;
 
 #[cold]
 fn with_escapes(text: &str, start: usize, first: usize) -> Result<(Cow<'_, str>, usize), Invalid> {
