@@ -399,12 +399,18 @@ class Generator:
 
 @final
 class HttpRequest:
-    ticket: int
-    method: str
-    path: str
-    query: str
-    peer: str
-    age: float
+    @property
+    def ticket(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def query(self) -> str: ...
+    @property
+    def peer(self) -> str: ...
+    @property
+    def age(self) -> float: ...
     @property
     def body(self) -> bytes: ...
     def header(self, name: str) -> str | None: ...
@@ -412,8 +418,10 @@ class HttpRequest:
 
 @final
 class HttpServer:
-    port: int
-    closed: bool
+    @property
+    def port(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
     def __new__(
         cls,
         host: str,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::{poll_fn, Future};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -140,7 +140,7 @@ impl Connection {
                 }
             },
         };
-        form.keep_alive &= !self.shard.is_draining();
+        form.keep_alive &= !self.shard.shared.is_draining.load(Relaxed);
         self.write_reply(reply, form).await?;
         let now = Instant::now();
         self.shard.shared.counters.record(now.into_std().saturating_duration_since(arrived));

@@ -143,12 +143,14 @@ impl Declared {
                     }
                 }
                 14 if field.name.eq_ignore_ascii_case("content-length") => {
-                    if length.replace(parse_length(field.value)?).is_some() {
+                    let former = length.replace(parse_length(field.value)?);
+                    if former.is_some() {
                         return Err(Problem::malformed("Content-Length is there more than once"));
                     }
                 }
                 16 if field.name.eq_ignore_ascii_case("content-encoding") => {
-                    if !field.value.trim_ascii().eq_ignore_ascii_case(b"identity") {
+                    let is_plain = field.value.trim_ascii().eq_ignore_ascii_case(b"identity");
+                    if !is_plain {
                         let detail = "the body must not be compressed: send it without Content-Encoding";
                         return Err(Problem::new(Kind::UnsupportedEncoding, detail));
                     }
@@ -193,6 +195,7 @@ fn parse_length(value: &[u8]) -> Result<u64, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunked::Chunked;
 
     fn parse(text: &str) -> Result<Option<Head>, Problem> {
         Head::parse(text.as_bytes(), 4096)
@@ -297,5 +300,45 @@ mod tests {
         assert_eq!(kind(&format!("{long}\r\n\r\n")), Some(Kind::HeaderTooLarge));
         let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS));
         assert_eq!(kind(&many), Some(Kind::HeaderTooLarge));
+    }
+
+    #[test]
+    fn any_bytes_are_parsed_or_refused() {
+        let valid =
+            b"POST http://h/p?q HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+        let mut state = 1_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % below
+        };
+        let (mut parsed, mut refused) = (0, 0);
+        for _ in 0..50_000 {
+            let mut bytes = valid.to_vec();
+            for _ in 0..=random(3) {
+                let place = random(bytes.len());
+                match random(4) {
+                    0 => bytes[place] = random(256) as u8,
+                    1 => bytes[place] = b" \r\n:;/?*,0f"[random(11)],
+                    2 => drop(bytes.remove(place)),
+                    _ => bytes.insert(place, b" \r\n:;/?*,0f"[random(11)]),
+                }
+            }
+            match Head::parse(&bytes, 4096) {
+                Ok(Some(head)) => {
+                    parsed += 1;
+                    let target = [head.path(&bytes), head.query(&bytes)].concat();
+                    assert!(!head.method(&bytes).is_empty() && !target.contains(&b' '));
+                    assert!(head.fields(&bytes).count() <= MAX_FIELDS);
+                    let mut body = Vec::new();
+                    let rest = &bytes[head.length as usize..];
+                    // Whether it is refused does not matter here: it must not panic.
+                    let _ = Chunked::new(100).decode(rest, &mut body);
+                    assert!(body.len() <= 100);
+                }
+                Ok(None) => {}
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(parsed > 10_000 && refused > 10_000, "{parsed} {refused}");
     }
 }

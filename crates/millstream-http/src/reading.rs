@@ -25,7 +25,7 @@ pub(crate) enum Input {
 
 impl Connection {
     /// Append bytes to the buffer as soon as some arrive.
-    pub(crate) async fn read_more(&mut self, deadline: Instant, stop_if_draining: bool) -> Result<Input, Ending> {
+    pub(crate) async fn read_more(&mut self, deadline: Instant, closes_if_idle: bool) -> Result<Input, Ending> {
         let Connection { stream, buffer, timer, shard, .. } = self;
         poll_fn(|context| {
             let read = INPUT.with_borrow_mut(|input| {
@@ -41,7 +41,7 @@ impl Connection {
                     Poll::Ready(Ok(Input::Bytes))
                 }
                 Poll::Ready(Err(_)) => Poll::Ready(Err(Ending::Lost)),
-                Poll::Pending if stop_if_draining && shard.is_draining() => Poll::Ready(Ok(Input::Draining)),
+                Poll::Pending if closes_if_idle && shard.closes_idle() => Poll::Ready(Ok(Input::Draining)),
                 Poll::Pending => timer.poll(context, deadline).map(|()| Ok(Input::Deadline)),
             }
         })
@@ -96,7 +96,8 @@ impl Connection {
             } else {
                 *header_deadline.get_or_insert_with(|| Instant::now() + settings.header_timeout)
             };
-            match self.read_more(deadline, length == 0).await? {
+            let input = self.read_more(deadline, length == 0).await;
+            match input.or(if length == 0 { Ok(Input::End) } else { Err(Ending::Lost) })? {
                 Input::Bytes => {}
                 Input::End if length > 0 => return Err(Ending::Lost),
                 Input::End | Input::Draining => return Err(Ending::Quiet),

@@ -142,8 +142,12 @@ impl Server {
     pub fn drain(&self, timeout: Duration) -> bool {
         self.start_drain();
         let deadline = Instant::now() + timeout;
-        // Idle connections close as soon as they are woken; those that stay are refused or lingering.
-        while self.shared.active.load(SeqCst) > 0 {
+        // Connections that stay then are those of refused clients.
+        let is_drained = || {
+            let shared = &self.shared;
+            shared.drained_shards.load(SeqCst) == self.shards.len() && shared.active.load(SeqCst) == 0
+        };
+        while !is_drained() {
             if Instant::now() >= deadline {
                 self.close();
                 return false;

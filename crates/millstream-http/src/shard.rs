@@ -24,6 +24,8 @@ use crate::settings::Settings;
 const MAX_REFUSALS: usize = 128;
 /// The pause after a failure to accept, such as too many open files: retrying at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a draining shard still accepts and reads, so that requests that the kernel has are answered.
+const DRAIN_GRACE: Duration = Duration::from_millis(10);
 
 /// What all shards share.
 pub(crate) struct Shared {
@@ -35,11 +37,16 @@ pub(crate) struct Shared {
     pub(crate) native: Native,
     pub(crate) budget: Arc<Budget>,
     pub(crate) streams: Mutex<FxHashMap<u64, Arc<EventStream>>>,
+    /// Replies close their connections, and the server is not ready.
     pub(crate) is_draining: AtomicBool,
+    /// Shards whose idle connections were told to close.
+    pub(crate) drained_shards: AtomicUsize,
     pub(crate) connections: AtomicUsize,
     /// Requests from their first byte to the end of their reply, and streams.
     pub(crate) active: AtomicUsize,
     refusals: AtomicUsize,
+    /// Since when the oldest request of each shard waits, as of its last sweep.
+    oldest: Mutex<Vec<Option<Instant>>>,
 }
 
 impl Shared {
@@ -52,9 +59,11 @@ impl Shared {
             budget: Budget::new(settings.max_buffered_bytes),
             streams: Mutex::default(),
             is_draining: AtomicBool::new(false),
+            drained_shards: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
             refusals: AtomicUsize::new(0),
+            oldest: Mutex::new(vec![None; settings.threads]),
             settings,
         }
     }
@@ -76,8 +85,9 @@ pub(crate) struct Shard {
     pub(crate) stop: Notify,
     /// The tasks of all connections, woken when the server drains.
     tasks: Mutex<Tasks>,
-    /// Since when the oldest request waits, as of the last sweep.
-    oldest: Mutex<Option<Instant>>,
+    /// Idle connections close.
+    closes_idle: AtomicBool,
+    index: usize,
 }
 
 #[derive(Default)]
@@ -97,7 +107,8 @@ impl Shard {
             drain: Notify::new(),
             stop: Notify::new(),
             tasks: Mutex::default(),
-            oldest: Mutex::default(),
+            closes_idle: AtomicBool::new(false),
+            index,
         })
     }
 
@@ -108,10 +119,14 @@ impl Shard {
             tokio::spawn(self.clone().distribute());
             tokio::spawn(self.clone().sweep());
             self.drain.notified().await;
+            tokio::time::sleep(DRAIN_GRACE).await;
             accepting.abort();
-            // Idle connections notice that the server drains.
+            self.closes_idle.store(true, SeqCst);
             let tasks: Vec<_> = lock(&self.tasks).wakers.values().cloned().collect();
             tasks.into_iter().for_each(Waker::wake);
+            // The woken tasks run before this one.
+            tokio::task::yield_now().await;
+            self.shared.drained_shards.fetch_add(1, SeqCst);
             self.stop.notified().await;
         });
     }
@@ -177,18 +192,20 @@ impl Shard {
         let period = (limit / 10).clamp(Duration::from_millis(10), Duration::from_millis(200));
         loop {
             tokio::time::sleep(period).await;
-            *lock(&self.oldest) = self.exchanges.sweep(limit);
+            lock(&self.shared.oldest)[self.index] = self.exchanges.sweep(limit);
             self.shared.queue.sweep();
         }
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
-        self.shared.is_draining.load(SeqCst)
+    pub(crate) fn closes_idle(&self) -> bool {
+        self.closes_idle.load(Relaxed)
     }
 
     pub(crate) fn vitals(&self) -> Vitals {
-        let since = [*lock(&self.oldest), self.shared.queue.busy_since()].into_iter().flatten().min();
-        Vitals { waiting: since.map_or(Duration::ZERO, |since| since.elapsed()), is_draining: self.is_draining() }
+        let oldest = lock(&self.shared.oldest).iter().flatten().min().copied();
+        let since = [oldest, self.shared.queue.busy_since()].into_iter().flatten().min();
+        let waiting = since.map_or(Duration::ZERO, |since| since.elapsed());
+        Vitals { waiting, is_draining: self.shared.is_draining.load(Relaxed) }
     }
 
     /// Note the task of a connection. Returns its number.

@@ -39,7 +39,7 @@ impl Connection {
         let mut is_last = form.is_head;
         let Connection { stream, timer, shard, .. } = self;
         poll_fn(|context| loop {
-            if shard.is_draining() {
+            if shard.closes_idle() {
                 open.0.end();
             }
             if is_closed_by_client(stream, context) || (open.0.is_gone() && !is_last) {
