@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.serve.api import (
+    description,
     events,
     examples,
     health,
@@ -22,6 +23,7 @@ __all__ = ["OPERATIONS", "Operation"]
 
 OPERATIONS: tuple[Operation, ...] = (
     *health.OPERATIONS,
+    *description.OPERATIONS,
     *models.OPERATIONS,
     *predictions.OPERATIONS,
     *labels.OPERATIONS,
