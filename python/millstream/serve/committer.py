@@ -4,8 +4,10 @@ outcomes."""
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -325,5 +327,9 @@ def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
 
 def _answer(proposal: Proposal, outcome: Any) -> None:
     answer, proposal.answer = proposal.answer, None
-    if answer is not None:
+    if answer is None:
+        return
+    try:
         answer(outcome)
+    except Exception as error:  # one client's reply must not end the log of all
+        traceback.print_exception(error, file=sys.stderr)

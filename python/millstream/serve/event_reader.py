@@ -58,4 +58,8 @@ class EventReader:
             self._batch = (seq, [StoredEvent(*each, seq) for each in unpack_events(record.body)])
             return self._batch[1][item]
         body = parse_json(record.body)
+        if record.kind == Kind.LABELS:
+            # A label that brought the features of an event that was not known.
+            body = body[item]
+            return StoredEvent(body["id"], body.get("x"), body, seq)
         return StoredEvent(str(record.id), body.get("x"), body, seq)

@@ -73,6 +73,8 @@ class State:
             for stream in self.streams.values():
                 self._close_windows(stream)
         kind = record.kind
+        if record.stream not in self.streams and kind not in (Kind.ADMIN, Kind.TICK):
+            return self._without_stream(kind, record, parsed)
         if kind == Kind.EVENT:
             return self._event(record, parsed)
         if kind == Kind.LABEL:
@@ -83,7 +85,7 @@ class State:
         if kind == Kind.LABELS:
             stream = self.streams[record.stream]
             labels = unpack_labels(record.body) if parsed is None else parsed
-            return [self._label(stream, body["id"], body, record) for body in labels]
+            return [self._label(stream, body["id"], body, record, item) for item, body in enumerate(labels)]
         if kind == Kind.LEARN:
             return self._learn_example(record, parse_json(record.body) if parsed is None else parsed)
         if kind == Kind.ADMIN:
@@ -92,7 +94,16 @@ class State:
             except MillstreamError as error:
                 # A replay meets the same record and must reach the same state.
                 return error
+            except KeyError as error:
+                return UnknownName(f"serve: {error.args[0]!r} was deleted before")
         return None
+
+    def _without_stream(self, kind: int, record: Record, parsed: Any) -> Any:
+        """A record that was on its way while its model was deleted: it has no effect."""
+        outcome = Outcome(Fate.UNKNOWN, 0, "the model was deleted")
+        if kind == Kind.LABELS:
+            return [outcome for _ in (unpack_labels(record.body) if parsed is None else parsed)]
+        return outcome if kind in (Kind.LABEL, Kind.LEARN) else None
 
     def _event(self, record: Record, x: Any) -> None:
         stream = self.streams[record.stream]
@@ -150,44 +161,48 @@ class State:
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
         entry = Entry(*found)
         if entry.state == LABELLED:
-            return self._repeated(entry, body)
+            return self._repeated(id, entry, body)
         if self._is_late(stream, entry) and stream.policy.late == "drop":
             return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         return None
 
-    def _repeated(self, entry: Entry, body: dict[str, Any]) -> Outcome:
+    def _repeated(self, id: str, entry: Entry, body: dict[str, Any]) -> Outcome:
         """A label of an event that has one."""
-        y, w = self._first_label(entry)
-        if _same_label(y, w, body):
+        first = self._first_label(id, entry.label_seq)
+        if first is None:
+            return Outcome(Fate.LATE, entry.seq, "the window of the event is over; the default label was learned")
+        if _same_label(first["y"], first.get("w", 1.0), body):
             return Outcome(Fate.DUPLICATE, entry.label_seq)
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
 
-    def _first_label(self, entry: Entry) -> tuple[Any, float]:
-        record = self.events.record(entry.label_seq)
-        body = parse_json(record.body)
+    def _first_label(self, id: str, seq: int) -> dict[str, Any] | None:
+        """The label of an event in a record; None if the record closed a window, and has no label of the event."""
+        record = self.events.record(seq)
         if record.kind == Kind.LABELS:
-            event = self.events.event(entry.seq, entry.item)
-            body = next(each for each in body if each["id"] == event.id)
-        return body.get("y"), body.get("w", 1.0)
+            return next((each for each in unpack_labels(record.body) if each["id"] == id), None)
+        if record.kind in (Kind.LABEL, Kind.LEARN) and record.id == id:
+            body: dict[str, Any] = parse_json(record.body)
+            return body
+        return None
 
     def _is_late(self, stream: Stream, entry: Entry) -> bool:
         return self.time - entry.time > stream.policy.window
 
-    def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
+    def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int = 0) -> Outcome:
         stream.received += 1
-        outcome = self._labelled(stream, id, body, record)
+        outcome = self._labelled(stream, id, body, record, item)
         if outcome.fate not in (Fate.PARKED, Fate.COLLECTED):
             stream.count(outcome.fate)
         return outcome
 
-    def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
+    def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
         y, w, x = body["y"], body.get("w", 1.0), body.get("x")
         found = stream.pending.find(id)
         if found is None:
-            return self._unmatched(stream, id, body, record)
+            return self._unmatched(stream, id, body, record, item)
         entry = Entry(*found)
         if entry.state == LABELLED:
-            return self._repeated(entry, body)
+            return self._repeated(id, entry, body)
         if self._is_late(stream, entry):
             if stream.policy.late == "dead_letter":
                 stream.refuse(id, record.seq, record.time, "the label arrived after the window", y, kind="late")
@@ -198,11 +213,11 @@ class State:
             return self._collect(stream, entry, y, w, body, record)
         return self._join(stream, id, entry, y, w, x, record.seq, record.time)
 
-    def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record) -> Outcome:
+    def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
         """A label without an event: learned if its features came along, else parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
         if "x" in body:
-            return self._learn_labelled(stream, id, body["x"], y, w, record)
+            return self._learn_labelled(stream, id, body["x"], y, w, record, item)
         if id in stream.parked:
             first = stream.parked[id]
             return Outcome(Fate.DUPLICATE if _same_label(first.y, first.w, body) else Fate.CONFLICT, first.seq)
@@ -311,7 +326,7 @@ class State:
         if id is not None:
             found = stream.pending.find(id)
             if found is not None:
-                outcome = self._repeated(Entry(*found), body) if found[3] == LABELLED else None
+                outcome = self._repeated(id, Entry(*found), body) if found[3] == LABELLED else None
                 if outcome is None:
                     outcome = self._join(
                         stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time
@@ -322,12 +337,14 @@ class State:
         stream.count(outcome.fate)
         return outcome
 
-    def _learn_labelled(self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record) -> Outcome:
+    def _learn_labelled(
+        self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record, item: int = 0
+    ) -> Outcome:
         """Learn an example that came with its features; its id is remembered, so that it is learned once."""
         outcome = self._teach(stream, id or "", x, y, w, None, record.seq, record.time)
         if outcome.fate is not Fate.QUARANTINED:
             stream.examples += 1
-            if id is not None and stream.pending.add(id, record.seq, 0, record.time):
+            if id is not None and stream.pending.add(id, record.seq, item, record.time):
                 stream.pending.mark(id, LABELLED, record.seq)
         return outcome
 
