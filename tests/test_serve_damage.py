@@ -1,7 +1,7 @@
 """Damage to the files of an event store is found and reported; nothing wrong is ever read.
 
 The fast form tries a sample of all bits and lengths. `MILLSTREAM_FAULTS=long` tries every bit of every file, every
-length of every file, and salvages each damaged store.
+length of every file. One in eight of the stores that turn out to be damaged is salvaged.
 """
 
 import os
@@ -62,7 +62,7 @@ def test_every_flipped_bit_is_found_or_has_no_effect(original, copy, name):
         (copy / name).write_bytes(changed)
         fate = judge(copy, records)
         fates[fate] += 1
-        if fate == "damaged":
+        if fate == "damaged" and (bit % 8 == 3 or not LONG):
             lost[judge_salvage(copy, records)] += 1
     print(f"{folder.name}: {name}: {sum(fates.values())} bits: {dict(fates)}, lost when salvaged: {dict(lost)}")
     # All records are acknowledged, so that nothing may be cut.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from millstream.serve.records import Record, Row, checksum, record_of
 from millstream.serve.schema import Bounds, read_bounds
 from millstream.serve.store_errors import StoreDamaged
 
-__all__ = ["RecordReader", "verified_rows", "verifies"]
+__all__ = ["RecordReader", "first_wrong", "verified_rows"]
 
-#: Rows and bytes of body that one statement of a scan reads. A statement that stays open would keep the
+#: Rows, rows at a time, and bytes of body that one statement of a scan reads. A statement that stays open keeps the
 #: write-ahead log from being reused.
-_ROWS, _BYTES = 2_000, 4 << 20
+_ROWS, _PART, _BYTES = 2_000, 100, 4 << 20
 
 #: Numbers in one statement of `get_many`.
 _NUMBERS = 128
@@ -93,8 +94,7 @@ class RecordReader:
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Record]:
         """The records from `first` to `last`, both included, in order. Trimmed and lost ones are left out."""
         for rows in self.rows(first, last):
-            for row in rows:
-                yield record_of(row)
+            yield from map(record_of, rows)
 
     def rows(self, first: int = 1, last: int | None = None) -> Iterator[list[Row]]:
         """The rows of records in chunks, checked, without a gap that the store does not know of."""
@@ -130,9 +130,9 @@ class RecordReader:
                 rows = self._connection.execute(statement, numbers).fetchall()
         except self._disk.errors as error:
             raise _unreadable(self._path, numbers[0], error) from None
-        for row in rows:
-            if not verifies(self._bounds.seed, row):
-                raise _damaged(self._path.name, row[0])
+        bad = first_wrong(self._bounds.seed, rows)
+        if bad is not None:
+            raise _damaged(self._path.name, rows[bad][0])
         return [record_of(row) for row in rows]
 
     def _absent(self, seq: int) -> UnknownName | StoreDamaged:
@@ -146,38 +146,45 @@ def verified_rows(
     connection: Connection, disk: Disk, name: str, bounds: Bounds, seq: int, stop: int, most: int = _BYTES
 ) -> list[Row]:
     """Some rows from `seq` on; an empty list if the row `seq` does not exist."""
-    seed = bounds.seed
     rows: list[Row] = []
-    expected, size = seq, 0
+    size = 0
     cursor = None
     try:
         cursor = connection.execute(_RANGE, (seq, stop))
-        for row in cursor:
-            if row[0] != expected:
-                if row[0] != bounds.skip(expected):
-                    break
-                expected = row[0]
-            if not verifies(seed, row):
-                raise _damaged(name, expected)
-            rows.append(row)
-            expected += 1
-            size += len(row[5])
-            if size > most:
-                break
+        while size <= most and (part := list(islice(cursor, _PART))):
+            bad = first_wrong(bounds.seed, part)
+            if bad is not None:
+                raise _damaged(name, part[bad][0])
+            rows += part
+            size += sum([len(row[5]) for row in part])
     except disk.errors as error:
-        raise _unreadable(Path(name), expected, error) from None
+        raise _unreadable(Path(name), rows[-1][0] + 1 if rows else seq, error) from None
     finally:
         if cursor is not None:
             cursor.close()
+    return _without_gap(rows, bounds, seq)
+
+
+def _without_gap(rows: list[Row], bounds: Bounds, seq: int) -> list[Row]:
+    """The rows up to the first missing number."""
+    if not rows or (rows[0][0] == seq and rows[-1][0] == seq + len(rows) - 1):
+        return rows
+    for count, row in enumerate(rows):
+        if row[0] != bounds.skip(seq):
+            return rows[:count]
+        seq = row[0] + 1
     return rows
 
 
-def verifies(seed: int, row: Any) -> bool:
-    """Whether a row, of any content, has the checksum that it should have."""
-    try:
-        return bool(checksum(seed, *row[:6]) == row[6])
-    except (TypeError, ValueError, AttributeError, struct.error):
-        return False
+def first_wrong(seed: int, rows: Sequence[Any]) -> int | None:
+    """The index of the first row, of any content, that does not have the checksum it should have."""
+    for number, (seq, kind, time, stream, id, body, crc) in enumerate(rows):
+        try:
+            if checksum(seed, seq, kind, time, stream, id, body) != crc:
+                return number
+        except (TypeError, ValueError, AttributeError, struct.error):
+            return number
+    return None
 
 
 def _damaged(name: str, seq: int) -> StoreDamaged:

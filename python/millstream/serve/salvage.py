@@ -16,7 +16,7 @@ from millstream.serve.acknowledged import Acknowledged, acknowledged_path, read_
 from millstream.serve.disk import Connection, Disk
 from millstream.serve.faults import crash_point
 from millstream.serve.pages import Pages
-from millstream.serve.reader import verifies
+from millstream.serve.reader import first_wrong
 from millstream.serve.schema import FORMAT, Bounds, bounds_of, build_store, write_bounds
 from millstream.serve.store_errors import StoreDamaged, StoreFailed
 
@@ -109,7 +109,7 @@ def _copy(connection: Connection, pages: Pages, bounds: Bounds, mark: Acknowledg
         for trusted, seq, values in pages.rows(7):
             # The number is the key of the row, and its column is empty.
             row = (seq, *values[1:])
-            if seq >= bounds.first and (trusted or seq <= acknowledged) and verifies(seed, row):
+            if seq >= bounds.first and (trusted or seq <= acknowledged) and first_wrong(seed, (row,)) is None:
                 yield row
 
     for group in _groups(verified()):
