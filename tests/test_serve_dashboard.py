@@ -8,10 +8,10 @@ import time
 from importlib.resources import files
 
 import pytest
-from test_report_browser import CONTRAST
 
 from millstream import linear_model, naive_bayes, preprocessing
 from millstream.serve import Client, Server
+from test_report_browser import CONTRAST
 
 DASHBOARD = files("millstream.serve").joinpath("dashboard")
 
@@ -19,7 +19,15 @@ DASHBOARD = files("millstream.serve").joinpath("dashboard")
 def test_the_pages_hold_no_way_to_turn_text_into_markup_and_load_nothing_from_elsewhere():
     for entry in DASHBOARD.iterdir():
         text = entry.read_text()
-        for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", " style="):
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacent",
+            "document.write",
+            "eval(",
+            "Function(",
+            " style=",
+        ):
             assert word not in text, (entry.name, word)
         for url in re.findall(r"(?:https?:)?//[\w.-]+", text):
             assert url == "http://www.w3.org", (entry.name, url)
@@ -29,9 +37,14 @@ webdriver = pytest.importorskip("selenium.webdriver")
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-in_browser = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None, reason="needs chromium and its driver: apt install chromium-driver"
-)
+
+
+def in_browser(test):
+    """Mark a test that needs a browser."""
+    reason = "needs chromium and its driver: apt install chromium-driver"
+    return pytest.mark.slow(pytest.mark.skipif(BROWSER is None or DRIVER is None, reason=reason)(test))
+
+
 HOSTILE = "<img src=x onerror='window.hacked=1'>"
 
 
@@ -57,18 +70,16 @@ def learn(client, model, count, start=0):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A model and a route, with labels of several fates."""
-    hostile = type(HOSTILE, (naive_bayes.GaussianNB,), {})
     models = {
         "flights": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
         "one": naive_bayes.GaussianNB(),
         "other": linear_model.LogisticRegression(),
         "hostile": _Constant.named(HOSTILE),
     }
-    del hostile
     with Server(models=models, data=tmp_path_factory.mktemp("data"), port=0) as server:
         client = Client(server.url)
         learn(client, "flights", 60)
-        client.label("flights", "flights-3", client.event("flights", "flights-3")["label"]["y"])
+        assert client.label("flights", "flights-2", True)["fate"] == "duplicate"
         for y, id in ((1.5, HOSTILE), (2.5, "poison")):
             client.predict("flights", {"v": 1.0}, id=id)
             with pytest.raises(Exception, match="class label"):
@@ -139,7 +150,9 @@ return line && (line.getAttribute('d').match(/[ML]/g) || []).length;
 def test_the_overview_shows_every_model_and_route(browser, server):
     show(browser, f"{server.url}/")
     text_of(browser, "60 examples learned")
-    names = browser.execute_script("return [...document.querySelectorAll('[data-model]')].map(e => e.dataset.model)")
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('[data-model]')].map(e => e.dataset.model)"
+    )
     assert names == ["clicks", "flights", "one", "other", "hostile"]
     text_of(browser, "Labels come through clicks")
     text_of(browser, "★ 1 promotion")
@@ -199,7 +212,9 @@ def test_hostile_names_labels_and_reasons_stay_text(browser, server):
         show(browser, f"{server.url}/{page}")
         text_of(browser, HOSTILE if page else "examples learned")
         time.sleep(1.2)
-        assert browser.execute_script("return [window.hacked, document.querySelectorAll('main img, main script').length]") == [
+        assert browser.execute_script(
+            "return [window.hacked, document.querySelectorAll('main img, main script').length]"
+        ) == [
             None,
             0,
         ]
@@ -211,7 +226,8 @@ def test_a_route_shows_its_members_and_why_somebody_was_promoted(browser, server
     show(browser, f"{server.url}/#/models/clicks")
     text_of(browser, "★ champion")
     rows = browser.execute_script(
-        "return [...document.querySelectorAll('.members tbody tr')].map(e => e.innerText.split(/\\s+/).slice(0, 3))"
+        "return [...document.querySelectorAll('.members tbody tr')]"
+        ".map(e => e.innerText.split(/\\s+/).slice(0, 3))"
     )
     assert rows[0][0] == "other"
     assert rows[1][:2] == ["one", "challenger"]
@@ -257,13 +273,16 @@ def test_the_keyboard_reaches_models_and_values(browser, server):
     last = until(browser, "return document.querySelector('[data-chart=quality] .reading').innerText")
     assert last.startswith(f"{served.curve.points[-1][0]} labels")
     browser.switch_to.active_element.send_keys(keys.HOME)
-    until(browser, "return document.querySelector('[data-chart=quality] .reading').innerText.startsWith('1 labels')")
+    until(
+        browser, "return document.querySelector('[data-chart=quality] .reading').innerText.startsWith('1 labels')"
+    )
     # The focus stays while the page is drawn again every second.
     time.sleep(1.5)
     assert browser.execute_script("return document.activeElement.dataset.chart") == "quality"
     browser.execute_script("document.querySelector('#metric-0').focus()")
     browser.switch_to.active_element.send_keys(keys.ARROW_RIGHT)
-    until(browser, "return document.querySelector('#metric-1').checked && document.querySelector('[data-line=\"all labels\"]')")
+    until(browser, "return document.querySelector('#metric-1').checked")
+    until(browser, "return !document.querySelector('[data-line=\"last 1,000\"]')")
 
 
 @in_browser
@@ -297,7 +316,9 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser, tmp_path):
             text_of(browser, seen)
         browser.refresh()
         text_of(browser, "Live")
-        assert browser.execute_script("return [Object.values(sessionStorage), localStorage.length, document.cookie]") == [
+        assert browser.execute_script(
+            "return [Object.values(sessionStorage), localStorage.length, document.cookie]"
+        ) == [
             [token],
             0,
             "",
