@@ -79,6 +79,8 @@ class Committer:
         self.learning: dict[str, Histogram] = {}
         self.groups = 0
         self.committed = 0
+        #: Since when a record is being applied, and the stream of that record.
+        self._applying: tuple[float, str] | None = None
         self._queue: deque[Proposal] = deque()
         self._ready = threading.Condition(threading.Lock())
         self._stopping = False
@@ -152,6 +154,11 @@ class Committer:
         end = time.monotonic() + timeout
         while event in self.in_flight and time.monotonic() < end:
             time.sleep(0.001)
+
+    def stalled(self, seconds: float) -> str | None:
+        """The stream whose record has been applied for so long that a learner must hang, or None."""
+        applying = self._applying
+        return applying[1] if applying is not None and perf_counter() - applying[0] >= seconds else None
 
     @property
     def waiting(self) -> int:
@@ -246,6 +253,7 @@ class Committer:
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
                 record = Record(seq, draft.kind, draft.time, draft.stream, draft.id, draft.body)
                 start = perf_counter()
+                self._applying = start, "" if proposal.stream is None else proposal.stream.name
                 outcome = self.state.apply(record, _parsed(proposal, screened))
                 if proposal.kind in _TEACHING and proposal.stream is not None:
                     self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
@@ -256,6 +264,7 @@ class Committer:
                 if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
                     self.in_flight.discard((proposal.stream.number, proposal.id))
                 _answer(proposal, seq if outcome is None else outcome)
+        self._applying = None
         crash_point("committer.applied")
 
     def _screened(self, proposal: Proposal, known: set[str]) -> list[Outcome | None] | None:

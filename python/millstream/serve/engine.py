@@ -13,7 +13,7 @@ from typing import Any
 
 import millstream
 from millstream._echo import quoted
-from millstream.errors import InvalidValue, MillstreamError
+from millstream.errors import InvalidState, InvalidValue, MillstreamError
 from millstream.serve.clock import Clock
 from millstream.serve.committer import Committer
 from millstream.serve.disk import Disk
@@ -193,17 +193,26 @@ class Engine:
         if self.read_only or not served.is_native:
             return
         folder = self._versions / served.folder_id
-        folder.mkdir(parents=True, exist_ok=True)
         if not (folder / f"{seq}.snapshot").exists():
             header, blobs = served.snapshot()
-            write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
+            except OSError as error:
+                # The disk is full. A replay gives the same state as long as the log reaches back so far.
+                self.recovery.notes.append(f"state {seq} of {served.name} is not saved: {error.strerror or error}")
 
     def _kept(self, name: str, folder_id: str, seq: int) -> ServedModel | None:
         """The state of a model that was saved under the number of a record."""
         path = self._versions / Path(folder_id).name / f"{seq}.snapshot"
         if not path.exists():
             return None
-        found = read_snapshot(path)
+        try:
+            found = read_snapshot(path)
+        except InvalidState as error:
+            # A replay gives the same state.
+            self.recovery.notes.append(f"state {seq} of {name} is not used: {error}")
+            return None
         kept = ServedModel(name, millstream.from_bytes(found.blobs["model"]), found.header["metrics"])
         kept.restore(found.header, found.blobs)
         return kept

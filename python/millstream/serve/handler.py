@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable
@@ -112,5 +113,7 @@ def problem_of(error: BaseException) -> Problem:
         return Problem(422, "invalid-file", str(error))
     if isinstance(error, MillstreamError):
         return Problem(422, "invalid", str(error))
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Problem(507, "disk-full", "the disk is full: nothing was stored; send it again later")
     traceback.print_exception(error, file=sys.stderr)
     return Problem(500, "internal-error", f"{type(error).__name__}: {error}"[:500])

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from millstream import _core, roles
 from millstream.errors import InvalidValue
+from millstream.serve.api import health
 from millstream.serve.committer import QueueFull, Stopped
 from millstream.serve.counters import Counters
 from millstream.serve.engine import Engine
@@ -162,7 +163,7 @@ class Server:
         try:
             if listen:
                 self._http = _core.HttpServer(self.host, self._port, **self.settings)
-                self._http.set_health("/healthz", b'{"status":"ok"}')
+                self._answer_health(self._http, natively=True)
             self.engine.start()
         except BaseException:
             if self._http is not None:
@@ -198,21 +199,20 @@ class Server:
 
     def serve_forever(self) -> int:
         """Serve until SIGINT or SIGTERM. Returns the exit code: 1 if the log failed."""
+        # A handler may interrupt the main thread anywhere, also while it holds the lock of an event that it waits
+        # for. Therefore it only sets a flag.
+        signalled: list[int] = []
         for name in ("SIGINT", "SIGTERM"):
-            signal.signal(getattr(signal, name), lambda *_: self._ended_by_signal.set())
+            signal.signal(getattr(signal, name), lambda number, _: signalled.append(number))
         if not self._was_started:
             self.start()
-        while not self._ended_by_signal.wait(0.5):
+        while not signalled:
+            time.sleep(0.1)
             if self._failure is not None:
                 print(f"millstream serve: {self._failure}", file=sys.stderr)  # noqa: T201
                 os._exit(1)
         self.stop()
         return 0
-
-    @property
-    def _ended_by_signal(self) -> threading.Event:
-        event: threading.Event = self.__dict__.setdefault("_signal", threading.Event())
-        return event
 
     def __enter__(self) -> Self:
         return self.start()
@@ -231,6 +231,15 @@ class Server:
             for request in http.take(_TURN, 0.25):
                 self.handler.handle(request, partial(self._respond, request.ticket))
             self.flush()
+            is_stalled = self.engine.committer.stalled(health.STALL) is not None
+            if is_stalled is self._health_is_native:
+                self._answer_health(http, natively=not is_stalled)
+
+    def _answer_health(self, http: _core.HttpServer, *, natively: bool) -> None:
+        """Let the HTTP server answer /healthz, which works while the handler hangs; or the handler, which knows
+        whether a learner hangs in the log thread."""
+        self._health_is_native = natively
+        http.set_health("/healthz" if natively else "", b'{"status":"ok"}', health.STALL)
 
     def _respond(self, ticket: int, reply: Reply) -> None:
         self._outbox.append((ticket, reply))

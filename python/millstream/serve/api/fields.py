@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -85,7 +86,7 @@ def optional_id(body: dict[str, Any]) -> str | None:
 def weight(body: dict[str, Any]) -> float:
     """The weight of a label: 1 by default, finite and not negative."""
     w = body.get("weight", 1.0)
-    if isinstance(w, bool) or not isinstance(w, (int, float)) or not 0 <= w < float("inf"):
+    if isinstance(w, bool) or not isinstance(w, (int, float)) or not 0 <= w <= sys.float_info.max:
         raise Problem(422, "invalid", f"weight: must be a finite number >= 0, got {w!r}")
     return float(w)
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from millstream.serve.api.operation import Operation
 from millstream.serve.requests import Call, Problem, Reply
 
-__all__ = ["OPERATIONS"]
+__all__ = ["OPERATIONS", "STALL"]
+
+
+#: Seconds after which the handler or a learner counts as hanging.
+STALL = 10.0
 
 
 def healthz(call: Call) -> Reply:
-    """Alive: the handler answers. The HTTP server answers this path itself while the handler hangs."""
+    """Alive: no learner hangs. The HTTP server answers this itself, unless a learner hangs in the log thread."""
+    stalled = call.server.engine.committer.stalled(STALL)
+    if stalled is not None:
+        raise Problem(
+            503, "learner-stalled", f"{stalled}: its learner has not returned for more than {STALL:g} seconds"
+        )
     return Reply.json({"status": "ok"})
 
 

@@ -22,6 +22,8 @@ from millstream.serve.stream import Entry, Stream
 __all__ = ["OPERATIONS", "Answered", "event_members", "predict_all", "stored_event"]
 
 _MEMBERS = ("id", "key", "x", "ts", "trace")
+#: Seconds that a prediction waits for a learner written in Python that is learning.
+_LEARNING = 1.0
 
 
 class Answered:
@@ -83,13 +85,22 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
     try:
         if served.is_native:
             return served.predict(x)
-        with served.lock:
-            return served.predict(x)
-    except MillstreamError:
+        return _predicted_by_python(served, x)
+    except (MillstreamError, Problem):
         raise
     except Exception as error:  # a learner written in Python may raise anything
         detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
         raise Problem(500, "learner-failed", detail) from None
+
+
+def _predicted_by_python(served: ServedModel, x: dict[str, Any]) -> Prediction:
+    # All models wait meanwhile, so that a learner that never returns must not hold up the handler for long.
+    if not served.lock.acquire(timeout=_LEARNING):
+        raise Problem(503, "learner-busy", f"{served.title} has been learning for more than {_LEARNING:g} s")
+    try:
+        return served.predict(x)
+    finally:
+        served.lock.release()
 
 
 def predict(call: Call) -> Reply | None:
