@@ -193,11 +193,12 @@ def test_a_reader_between_two_ticks_takes_no_change_from_the_others(direct, feed
     feed.add(first, None, None)
     tick(feed)
     first.events()
-    learn(direct, 3)
+    # A change that the rates of the next tick do not show.
+    assert direct.call("POST", "/v1/models/m/versions", {"version": "spring"}).status == 201
     feed.add(second, None, None)
     feed.serve()
     tick(feed)
-    assert first.event()[2]["streams"][0]["learned"] == 3
+    assert [row["version"] for row in first.event()[2]["streams"]] == ["spring"]
 
 
 @pytest.mark.parametrize(
