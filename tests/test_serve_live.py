@@ -189,14 +189,18 @@ def test_the_overview_sends_rows_that_changed(direct, feed):
 
 
 def test_a_reader_between_two_ticks_takes_no_change_from_the_others(direct, feed):
-    first, second = Pipe(), Pipe()
+    before, first, second = Pipe(), Pipe(), Pipe()
+    feed.add(before, None, None)
+    tick(feed)
+    before.is_gone = True
     feed.add(first, None, None)
     tick(feed)
     first.events()
     # A change that the rates of the next tick do not show.
     assert direct.call("POST", "/v1/models/m/versions", {"version": "spring"}).status == 201
-    feed.add(second, None, None)
+    feed.add(second, None, before.event()[0])
     feed.serve()
+    assert second.event()[1] == "delta"
     tick(feed)
     assert [row["version"] for row in first.event()[2]["streams"]] == ["spring"]
 
