@@ -9,6 +9,7 @@ since; and of the changes of names since the last sync of the folder a random nu
 
 from __future__ import annotations
 
+import errno
 import itertools
 import random
 from contextlib import suppress
@@ -156,9 +157,15 @@ class SimulatedDisk(Disk):
         file = self.names.get(str(path))
         return None if file is None else bytes(file.data[:most] if most >= 0 else file.data)
 
+    def view(self, path):
+        return self.read(path) or b""
+
     def write(self, path, data):
         self.step()
-        self.check_capacity(path, len(data))
+        try:
+            self.check_capacity(path, len(data))
+        except apsw.FullError:
+            raise OSError(errno.ENOSPC, "no space left") from None
         self.opened(str(path)).write(0, data)
 
     def sync(self, path):

@@ -195,6 +195,10 @@ def test_full_simulated_disk(capacity):
         store.checkpoint()
     assert refused
     assert store.last_seq == acknowledged
+    # A server that is started on a full disk reads, and heals as well.
+    disk.kill()
+    store = EventStore(PATH, disk=disk)
+    assert [record.seq for record in store.read()] == list(range(1, acknowledged + 1))
     disk.capacity = None
     assert store.append(drafts(acknowledged + 1, 7)) == acknowledged + 1
     files = disk.after_power_cut(capacity)

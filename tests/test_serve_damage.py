@@ -266,6 +266,10 @@ def test_salvage_keeps_the_damaged_files_and_remembers_the_gap(killed, copy):
             "events.db: salvaged 21 records; the damaged file is kept as events.db.damaged-1",
         ]
         assert list(store.read()) == [record for record in records if record.seq != 16]
+        assert [store.first_at(record.time) for record in records if record.seq != 16] == [
+            record.seq for record in records if record.seq != 16
+        ]
+        assert store.first_at(records[8].time) == 17
         store.append(drafts(30, 1))
     assert (copy / "events.db.damaged-1").read_bytes() == data
     with EventStore(copy / "events.db") as store:

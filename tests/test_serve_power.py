@@ -26,7 +26,7 @@ class History:
     def __init__(self):
         self.acknowledged, self.asked = 0, 0
         self.first, self.first_asked = 1, 1
-        self.cuts = 0
+        self.cuts = self.refused = 0
 
     def check(self, store):
         """The store has all acknowledged records, and of the group that was not acknowledged all or none."""
@@ -44,6 +44,17 @@ class History:
         assert store.append(drafts(self.acknowledged + 1, count)) == self.acknowledged + 1
         self.acknowledged = self.asked
 
+    def fill(self, store, disk, count):
+        """Append with little space left; a group that does not fit is refused and changes nothing."""
+        disk.capacity = sum(len(data) for data in disk.contents().values()) + count * 20
+        try:
+            self.append(store, count)
+        except StoreFull:
+            self.asked = self.acknowledged
+            self.refused += 1
+        finally:
+            disk.capacity = None
+
     def trim(self, store, before):
         self.first_asked = before
         store.trim(before)
@@ -58,9 +69,11 @@ def work(chance, history, disk):
         action = chance.random()
         if action < 0.7:
             history.append(store, chance.choice((1, 1, 2, 5, 12, 40)))
-        elif action < 0.8:
+        elif action < 0.75:
             store.checkpoint()
-        elif action < 0.9 and history.acknowledged:
+        elif action < 0.85:
+            history.fill(store, disk, chance.choice((3, 15, 60)))
+        elif action < 0.93 and history.acknowledged:
             history.trim(store, chance.randint(history.first, history.acknowledged + 1))
         elif action > 0.95:
             store.close()
@@ -98,5 +111,7 @@ def survive(seed):
 def test_power_cuts(block):
     histories = [survive(seed) for seed in range(block, block + BLOCK)]
     # The cuts must fall inside transactions often enough to mean something.
-    print(f"seeds {block} to {block + BLOCK - 1}: {sum(each.cuts for each in histories)} incomplete ends were cut")
-    assert any(each.cuts for each in histories)
+    cuts, refused = sum(each.cuts for each in histories), sum(each.refused for each in histories)
+    print(f"seeds {block} to {block + BLOCK - 1}: {cuts} incomplete ends were cut, {refused} groups did not fit")
+    assert cuts
+    assert refused

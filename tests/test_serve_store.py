@@ -273,6 +273,15 @@ def test_trim_in_several_transactions(store, monkeypatch):
     assert [record.seq for record in store.read()] == [18, 19, 20]
 
 
+def test_first_at(path):
+    with EventStore(path) as store:
+        assert store.first_at(0) == 1
+        store.append([Draft(Kind.TICK, time, 0, None, "") for time in (5, 5, 7, 7, 7, 20)])
+        assert [store.first_at(time) for time in (0, 5, 6, 7, 8, 20, 21)] == [1, 1, 3, 3, 6, 6, 7]
+        store.trim(4)
+        assert [store.first_at(time) for time in (0, 7, 8)] == [4, 4, 6]
+
+
 # Faults that are not damage.
 
 

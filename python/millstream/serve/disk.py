@@ -6,6 +6,7 @@ and reorders unsynced writes (`tests/simulated_disk.py`).
 
 from __future__ import annotations
 
+import mmap
 import os
 import sqlite3
 import sys
@@ -15,13 +16,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
-__all__ = ["BUSY", "FULL", "LOCKED", "Connection", "Disk", "Mode", "primary_code"]
+__all__ = ["BUSY", "FULL", "IOERR", "LOCKED", "Connection", "Disk", "Mode", "primary_code"]
 
 #: How a database is opened. `immutable` reads the main file alone and creates no other file.
 Mode = Literal["create", "write", "read", "immutable"]
 
 #: Result codes of SQLite.
-BUSY, LOCKED, FULL = 5, 6, 13
+BUSY, LOCKED, IOERR, FULL = 5, 6, 10, 13
 
 _abandoned: list[Connection] = []
 
@@ -74,6 +75,13 @@ class Disk:
                 return file.read(most)
         except FileNotFoundError:
             return None
+
+    def view(self, path: Path) -> bytes | mmap.mmap:
+        """A file of any size, without reading all of it; empty if there is none."""
+        if not self.size(path):
+            return b""
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def write(self, path: Path, data: bytes) -> None:
         """Overwrite the start of a file, which is created if need be. Not durable before `sync`."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from millstream.serve.acknowledged import acknowledged_path, read_acknowledged
 from millstream.serve.disk import FULL, Connection, Disk, primary_code
 from millstream.serve.faults import crash_point
-from millstream.serve.reader import verified_rows
+from millstream.serve.reader import unreadable, verified_rows
 from millstream.serve.salvage import finish_salvage, salvage_store
 from millstream.serve.schema import APPLICATION, FORMAT, PAGE_SIZE, Bounds, build_store, read_bounds, schema_fault
 from millstream.serve.store_errors import StoreDamaged, StoreFailed, StoreFull
@@ -175,7 +175,7 @@ def _check_content(connection: Connection, disk: Disk, path: Path) -> Bounds:
             raise StoreDamaged(f"{name}: {' '.join(str(rows[0][0]).split())}", file=name)
         _check_records(connection, disk, name, bounds)
     except disk.errors as error:
-        raise StoreDamaged(f"{name}: {error}", file=name) from None
+        raise unreadable(name, None, error) from None
     return bounds
 
 

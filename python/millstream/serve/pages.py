@@ -7,6 +7,7 @@ Format: https://www.sqlite.org/fileformat2.html#b_tree_pages.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,9 @@ class Page:
 class Pages:
     """All versions of all pages of a store, the newest ones first."""
 
-    def __init__(self, main: bytes, log: bytes, page_size: int) -> None:
+    def __init__(self, main: bytes | mmap.mmap, log: bytes, page_size: int) -> None:
         self.page_size = page_size
-        self._newest: dict[int, tuple[bytes, int]] = {}
+        self._newest: dict[int, tuple[bytes | mmap.mmap, int]] = {}
         self._main = main
         self._logged = []
         for number, place, trusted in wal_pages(log, self.page_size):
@@ -52,13 +53,18 @@ class Pages:
     @staticmethod
     def of(disk: Disk, path: Path) -> Pages:
         """The pages of a store, main file and write-ahead log."""
-        main = disk.read(path) or b""
+        main = disk.view(path)
         log = disk.read(path.with_name(path.name + "-wal")) or b""
         size = _page_size(main, log)
         if size is None:
             # With a wrong size, most pages begin in the middle of a page and have no rows.
             size = max(_PAGE_SIZES, key=lambda each: sum(1 for _ in Pages(main[:_SAMPLE], b"", each).rows(7)))
         return Pages(main, log, size)
+
+    def close(self) -> None:
+        """Release the main file."""
+        if isinstance(self._main, mmap.mmap):
+            self._main.close()
 
     def rows(self, columns: int) -> Iterator[tuple[bool, int, list[Any]]]:
         """Rows with this number of columns: whether the page is trusted, the key, and the values."""
@@ -108,7 +114,8 @@ class Pages:
         while left > 0:
             if number == 0:
                 raise IndexError
-            data, place = self._main, (number - 1) * self.page_size
+            data: bytes | mmap.mmap = self._main
+            place = (number - 1) * self.page_size
             if newest and number in self._newest:
                 data, place = self._newest[number]
             page = data[place : place + self.page_size]
@@ -120,7 +127,7 @@ class Pages:
         return b"".join(parts)
 
 
-def _page_size(main: bytes, log: bytes) -> int | None:
+def _page_size(main: bytes | mmap.mmap, log: bytes) -> int | None:
     """The page size, of the main file or else of the log; None if both are damaged."""
     for size in (int.from_bytes(main[16:18], "big"), int.from_bytes(log[8:12], "big")):
         size = 65536 if size == 1 else size

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from millstream.errors import InvalidValue, MissingFile, UnknownName
-from millstream.serve.disk import Connection, Disk, Mode
+from millstream.serve.disk import BUSY, FULL, IOERR, LOCKED, Connection, Disk, Mode, primary_code
 from millstream.serve.records import Record, Row, checksum, record_of
 from millstream.serve.schema import Bounds, read_bounds
-from millstream.serve.store_errors import StoreDamaged
+from millstream.serve.store_errors import StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
-__all__ = ["RecordReader", "first_wrong", "verified_rows"]
+__all__ = ["RecordReader", "first_wrong", "unreadable", "verified_rows"]
 
-#: Rows, rows at a time, and bytes of body that one statement of a scan reads. A statement that stays open keeps the
+#: Rows, rows at a time, and bytes of body that one statement of a scan reads. An open statement would keep the
 #: write-ahead log from being reused.
 _ROWS, _PART, _BYTES = 2_000, 100, 4 << 20
 
@@ -55,7 +55,7 @@ class RecordReader:
             with self._lock:
                 found = read_bounds(self._connection)
         except self._disk.errors as error:
-            raise _unreadable(self._path, None, error) from None
+            raise unreadable(self._path.name, None, error) from None
         if found is None:
             raise StoreDamaged(f"{self._path.name}: the table store is damaged", file=self._path.name)
         return found
@@ -90,6 +90,20 @@ class RecordReader:
             if seq not in found:
                 raise self._absent(seq)
         return {seq: found[seq] for seq in numbers}
+
+    def first_at(self, time: int) -> int:
+        """The number of the first record at or after a time; one behind the last if there is none."""
+        bounds = self.bounds()
+        low, high = bounds.first, bounds.last + 1
+        while low < high:
+            middle = (low + high) // 2
+            # A lost record counts as the next one that is kept.
+            seq = bounds.skip(middle)
+            if seq < high and self.get(seq).time < time:
+                low = seq + 1
+            else:
+                high = middle
+        return bounds.skip(low)
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Record]:
         """The records from `first` to `last`, both included, in order. Trimmed and lost ones are left out."""
@@ -129,7 +143,7 @@ class RecordReader:
             with self._lock:
                 rows = self._connection.execute(statement, numbers).fetchall()
         except self._disk.errors as error:
-            raise _unreadable(self._path, numbers[0], error) from None
+            raise unreadable(self._path.name, numbers[0], error) from None
         bad = first_wrong(self._bounds.seed, rows)
         if bad is not None:
             raise _damaged(self._path.name, rows[bad][0])
@@ -158,7 +172,7 @@ def verified_rows(
             rows += part
             size += sum([len(row[5]) for row in part])
     except disk.errors as error:
-        raise _unreadable(Path(name), rows[-1][0] + 1 if rows else seq, error) from None
+        raise unreadable(name, rows[-1][0] + 1 if rows else seq, error) from None
     finally:
         if cursor is not None:
             cursor.close()
@@ -191,6 +205,14 @@ def _damaged(name: str, seq: int) -> StoreDamaged:
     return StoreDamaged(f"{name}: record {seq} is damaged (its checksum is wrong)", file=name, seq=seq)
 
 
-def _unreadable(path: Path, seq: int | None, error: Exception) -> StoreDamaged:
+def unreadable(name: str, seq: int | None, error: Exception) -> StoreDamaged | StoreFull | StoreFailed:
+    """The error of the store for an error of a connection while reading."""
+    code = primary_code(error)
+    if code == FULL:
+        return StoreFull(f"event store: no space left on the disk of {name}")
+    if code in (BUSY, LOCKED):
+        return StoreBusy(f"event store: another program has locked {name}")
+    if code == IOERR:
+        return StoreFailed(f"event store: cannot read {name}: {error}")
     place = "" if seq is None else f"record {seq}: "
-    return StoreDamaged(f"{path.name}: {place}{error}", file=path.name, seq=seq)
+    return StoreDamaged(f"{name}: {place}{error}", file=name, seq=seq)

@@ -33,6 +33,19 @@ def salvage_store(disk: Disk, path: Path, report: OpenReport) -> None:
     """Replace a damaged store by one with all records that verify."""
     mark = read_acknowledged(disk, acknowledged_path(path))
     pages = Pages.of(disk, path)
+    try:
+        kept = _rebuild(disk, path, pages, mark)
+    finally:
+        pages.close()
+    # From here on the salvaged store is complete, and an interrupted exchange of the files is finished later.
+    disk.rename(_beside(path, ".new"), _beside(path, ".salvaged"))
+    disk.sync_folder(path.parent)
+    aside = finish_salvage(disk, path)
+    report.notes.append(f"{path.name}: salvaged {kept} records; the damaged file is kept as {aside}")
+
+
+def _rebuild(disk: Disk, path: Path, pages: Pages, mark: Acknowledged | None) -> int:
+    """Write all records that verify to a new store beside the damaged one; returns their number."""
     bounds = _newest_bounds(pages, mark)
     if bounds is None:
         raise StoreDamaged(f"{path.name}: nothing can be salvaged: the id of the store is lost", file=path.name)
@@ -52,11 +65,7 @@ def salvage_store(disk: Disk, path: Path, report: OpenReport) -> None:
         disk.sync(new)
     except disk.failures as error:
         raise StoreFailed(f"event store: salvage failed: {error}") from None
-    # From here on the salvaged store is complete, and an interrupted exchange of the files is finished later.
-    disk.rename(new, _beside(path, ".salvaged"))
-    disk.sync_folder(path.parent)
-    aside = finish_salvage(disk, path)
-    report.notes.append(f"{path.name}: salvaged {kept} records; the damaged file is kept as {aside}")
+    return kept
 
 
 def finish_salvage(disk: Disk, path: Path) -> str | None:

@@ -8,6 +8,7 @@ the checks that are made before anything is written, and `salvage.py` for what i
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -206,6 +207,10 @@ class EventStore:
         """Several records by their numbers."""
         return self._shared_reader().get_many(seqs)
 
+    def first_at(self, time: int) -> int:
+        """The number of the first record at or after a time; one behind the last if there is none."""
+        return self._shared_reader().first_at(time)
+
     def close(self) -> None:
         """Copy the write-ahead log into the main file and close all connections."""
         if self._reader is not None:
@@ -235,16 +240,27 @@ class EventStore:
         try:
             for setting in _SETTINGS:
                 connection.execute(setting).fetchall()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            write_acknowledged(self._disk, self._mark, Acknowledged(self._bounds.id, self._bounds.last))
-            self._disk.sync(self._mark)
-            self._disk.sync_folder(self.path.parent)
+            self._tidy(connection)
         except self._disk.failures as error:
-            with suppress(*self._disk.errors):
-                connection.close()
+            self._disk.abandon(connection)
             raise self._failed("open", error) from None
         crash_point("store.open.after_recovery")
         return connection
+
+    def _tidy(self, connection: Connection) -> None:
+        """Empty the write-ahead log and renew the mark; a full disk must not keep a server from reading."""
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except self._disk.errors as error:
+            if primary_code(error) not in (FULL, BUSY, LOCKED):
+                raise
+        try:
+            write_acknowledged(self._disk, self._mark, Acknowledged(self._bounds.id, self._bounds.last))
+            self._disk.sync(self._mark)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+        self._disk.sync_folder(self.path.parent)
 
     def _transact(
         self, changed: Bounds, rows: Sequence[tuple[object, ...]], point: str = "store.before_commit"
