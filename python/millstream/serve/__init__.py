@@ -7,7 +7,7 @@ On the command line: `millstream serve model.ms --data ./data`.
 
 from __future__ import annotations
 
-from millstream.serve.asgi import asgi
+from millstream.serve.asgi_application import asgi
 from millstream.serve.client import Client, ServeError
 from millstream.serve.engine import Engine
 from millstream.serve.policy import LabelPolicy

@@ -64,9 +64,7 @@ def _columns(tensor: Any, where: str) -> tuple[list[str], list[list[Any]]]:
         or len(shape) not in (1, 2)
         or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape)
     ):
-        raise Problem(
-            422, "invalid", f"{where}: shape: must be [n] or [n, d], sizes >= 1, got {quoted(shape)}"
-        )
+        raise Problem(422, "invalid", f"{where}: shape: must be [n] or [n, d], sizes >= 1, got {quoted(shape)}")
     if shape[0] > _MOST_EXAMPLES:
         raise Problem(413, "body-too-large", f"{where}: at most {_MOST_EXAMPLES} examples, got {shape[0]}")
     width = shape[1] if len(shape) == 2 else 1
@@ -155,7 +153,7 @@ def proba_tensor(predictions: list[Prediction]) -> dict[str, Any] | None:
     labels: dict[tuple[type, Any], int] = {}
     for prediction in predictions:
         for label, _ in prediction.proba or ():
-            # True and 1 are equal but are different classes.
+            # A learner written in Python may tell True from 1.
             labels.setdefault((type(label), label), len(labels))
     data = [0.0] * (len(predictions) * len(labels))
     for row, prediction in enumerate(predictions):
