@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 
 import pytest
 
 from millstream import linear_model
-from millstream.serve import curve, live_state
+from millstream.serve import Server, curve, live_state
 from millstream.serve.counters import Histogram
 from millstream.serve.live import Live
 from millstream.serve.samples import Samples, Totals, quantile
@@ -334,3 +335,26 @@ def test_a_request_with_its_own_sink_is_streamed(direct):
         time.sleep(0.01)
     assert pipe.is_open
     assert pipe.events()[0][1] == "state"
+
+
+def test_a_stream_outlives_the_timeouts_and_ends_with_the_server(tmp_path):
+    settings = {"request_timeout": 0.5, "idle_timeout": 0.5, "header_timeout": 0.5, "body_timeout": 0.5}
+    model = linear_model.LogisticRegression()
+    with Server(model, data=tmp_path, port=0, settings=settings) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection.request("GET", "/v1/models/model/metrics/stream")
+        reply = connection.getresponse()
+        assert reply.status == 200
+        assert reply.headers["content-type"] == "text/event-stream"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        ids = []
+        while len(ids) < 4:
+            line = reply.readline().decode()
+            assert line, "the stream ended"
+            if line.startswith("id: "):
+                ids.append(line.strip())
+        assert len(set(ids)) == 4
+        start = time.monotonic()
+    assert time.monotonic() - start < 10
+    reply.read()
+    assert server.live.readers == 0

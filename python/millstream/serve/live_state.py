@@ -6,6 +6,7 @@ The functions must be called while the state is held still.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import millstream
@@ -22,6 +23,11 @@ _SPARK = 48
 #: Entries of a list, and members of a route with their curves, that one message carries.
 _MOST_ENTRIES = 50
 _MOST_CURVES = 12
+#: Counts of requests that the HTTP server refused or gave up.
+_REFUSED = (
+    *("refused_connections", "queue_full", "header_too_large", "body_too_large", "malformed"),
+    *("unsupported_encoding", "header_timeouts", "body_timeouts", "request_timeouts"),
+)
 #: Characters of a refused label that are shown.
 _LONGEST_LABEL = 200
 
@@ -48,6 +54,19 @@ def server_state(server: Any, uptime: float) -> dict[str, Any]:
             "seconds": recovery.seconds,
             "notes": [str(note)[:500] for note in [*store.report.lines(), *recovery.notes][-_MOST_ENTRIES:]],
         },
+        "http": None if server.http is None else _http_state(server.http),
+    }
+
+
+def _http_state(http: Any) -> dict[str, Any]:
+    bounds, counts, total = http.latency()
+    stats = http.stats()
+    return {
+        "connections": stats["connections"],
+        "requests": stats["requests"],
+        "waiting": stats["waiting"],
+        "refused": sum(stats[name] for name in _REFUSED),
+        "latency": _latency(bounds, counts, total),
     }
 
 
@@ -175,13 +194,12 @@ def _routes_of(state: Any, name: str) -> list[str]:
 
 def latency_of(durations: Histogram | None) -> dict[str, Any] | None:
     """The durations of predictions since the start of the server."""
-    if durations is None:
-        return None
-    counts = list(durations.counts)
+    return None if durations is None else _latency(durations.bounds, list(durations.counts), durations.sum)
+
+
+def _latency(bounds: Sequence[float], counts: list[int], seconds: float) -> dict[str, Any] | None:
     total = sum(counts)
     if not total:
         return None
-    quantiles = {
-        name: quantile(durations.bounds, counts, q) for name, q in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-    }
-    return {"bounds": list(durations.bounds), "counts": counts, "mean": durations.sum / total, **quantiles}
+    quantiles = {name: quantile(bounds, counts, q) for name, q in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
+    return {"bounds": list(bounds), "counts": counts, "mean": seconds / total, **quantiles}

@@ -23,7 +23,7 @@ export function overview(state) {
     h("h2", { class: "outside" }, "Models and routes"),
     streams.length ? h("ul", { class: "cards" }, [...streams].sort((one, other) => other.is_route - one.is_route).map(card)) : nothingYet(),
     state.stream_count > streams.length && h("p", { class: "note" }, `The first ${count(streams.length)} of ${count(state.stream_count)} are shown.`),
-    h("div", { class: "pair" }, section("Traffic", traffic(samples)), log(server)),
+    h("div", { class: "pair" }, section("Traffic", traffic(samples)), h("div", {}, requests(server.http), log(server))),
   ];
 }
 
@@ -36,7 +36,8 @@ function card(row) {
   return h("li", { "data-key": row.name },
     h("a", { class: "card", href: pageOf(row.name), "data-model": row.name },
       h("span", { class: "head" }, h("strong", {}, row.name), h("span", { class: "badge" }, kind)),
-      h("span", { class: "sub" }, row.is_route ? `champion ${row.champion}, ${plural(row.challengers.length, "challenger")}` : row.learner),
+      h("span", { class: "sub" }, row.is_route ? `champion ${row.champion}, ${plural(row.challengers.length, "challenger")}` : row.learner,
+        row.version && ` · version ${row.version}`),
       h("span", { class: "quality" },
         h("span", {},
           h("span", { class: "small" }, row.metric ? `${row.metric}, last 1,000` : "Learned"),
@@ -48,8 +49,7 @@ function card(row) {
       h("span", { class: "flags" },
         row.drifts > 0 && h("span", { class: "flag-drift" }, `▼ ${plural(row.drifts, "drift")}`),
         row.quarantined > 0 && h("span", { class: "flag-bad" }, `✖ ${count(row.quarantined)} quarantined`),
-        row.promotions > 0 && h("span", {}, `★ ${plural(row.promotions, "promotion")}`),
-        row.version && h("span", {}, `version ${row.version}`))));
+        row.promotions > 0 && h("span", {}, `★ ${plural(row.promotions, "promotion")}`))));
 }
 
 function learnedLine(row) {
@@ -66,6 +66,22 @@ function labelLine(row) {
 function nothingYet() {
   return h("section", {}, h("p", {}, "This server has no models yet."),
     h("pre", {}, `curl -X POST ${location.origin}/v1/models -d '{"name": "clicks", "spec": "StandardScaler | LogisticRegression"}'`));
+}
+
+function requests(http) {
+  if (!http) return null;
+  const { latency } = http;
+  return section("Requests",
+    facts(
+      ["Requests", count(http.requests)],
+      latency && ["Median", span(latency.p50)],
+      latency && ["90 %", span(latency.p90)],
+      latency && ["99 %", span(latency.p99)],
+      ["Connections", count(http.connections)],
+      ["Waiting", count(http.waiting)],
+      ["Refused or too slow", count(http.refused)],
+    ),
+    h("p", { class: "note" }, "From the complete request to its answer, since the start of the server."));
 }
 
 function log(server) {
