@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 
 import pytest
 
 from millstream import base, linear_model
 from millstream.errors import InvalidType
-from millstream.serve import Server, asgi
+from millstream.serve import Client, ServeError, Server, asgi
 
 
 class Caller:
@@ -334,3 +335,33 @@ def test_websockets_and_other_protocols(tmp_path):
 def test_bad_arguments():
     with pytest.raises(InvalidType, match="must be a Server"):
         asgi(3)
+
+
+def test_with_uvicorn(tmp_path):
+    uvicorn = pytest.importorskip("uvicorn")
+    app = asgi(lambda: make(tmp_path))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        for _ in range(200):
+            if server.started:
+                break
+            time.sleep(0.05)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        client = Client(f"http://127.0.0.1:{port}")
+        client.wait_until_ready()
+        results = client.predict_many("m", [{"a": 1.0}, {"a": 2.0}], format="arrow")
+        fates = [label["fate"] for label in client.labels("m", [(each["id"], 1.0) for each in results])]
+        assert fates == ["learned", "learned"]
+        strange = "a/b?c#d%2F é"
+        client.predict("m", {"a": 1.0}, id=strange)
+        assert client.label("m", strange, 1.0)["fate"] == "learned"
+        with pytest.raises(ServeError, match="404"):
+            client.model("other")
+    finally:
+        server.should_exit = True
+        thread.join(20)
+    again = make(tmp_path)
+    again.stop()
+    assert again.engine.state.models["m"].learned == 3
