@@ -44,6 +44,10 @@ class Handler:
             operation, values = self._find(request)
             self.tokens.check(request, operation.scope)
             call = Call(self.server, request, respond, values)
+            if self.server.tracing is not None:
+                call.span = self.server.tracing.start(operation, call)
+                if call.span is not None:
+                    respond = call.respond = call.span.ending(respond)
             if operation.is_slow:
                 # It waits for the log, and may replay it: predictions go on meanwhile.
                 self._slow.submit(self._run_slow, operation, call)

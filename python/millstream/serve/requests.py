@@ -82,12 +82,20 @@ class Call:
     A function that returns None has kept `respond` and calls it later, in any thread.
     """
 
-    __slots__ = ("request", "respond", "server", "values")
+    __slots__ = ("request", "respond", "server", "span", "values")
 
     def __init__(
         self, server: Any, request: Request, respond: Callable[[Reply], None], values: dict[str, str]
     ) -> None:
         self.server, self.request, self.respond, self.values = server, request, respond, values
+        #: The span of the request, if the server makes spans.
+        self.span: Any = None
+
+    @property
+    def trace(self) -> str | None:
+        """The trace context of the request: that of its span, or the header `traceparent`."""
+        own: str | None = None if self.span is None else self.span.traceparent
+        return own or self.request.header("traceparent")
 
     def query(self) -> dict[str, str]:
         """The parameters of the query."""

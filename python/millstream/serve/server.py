@@ -68,6 +68,8 @@ class Server:
         Names of the metrics of new models, by default those of the role.
     require_token
         Whether requests need a token; by default only if the address is not a loopback address.
+    tracing
+        Whether to make spans of OpenTelemetry for predictions and labels: True, or a tracer provider.
     settings
         Settings of the HTTP server: `header_timeout`, `body_timeout`, `idle_timeout`, `write_timeout`,
         `request_timeout`, `max_header_bytes`, `max_body_bytes`, `max_connections`, `max_queue`, `threads`.
@@ -98,9 +100,12 @@ class Server:
         metrics: Iterable[str] | None = None,
         require_token: bool | None = None,
         salvage: bool = False,
+        tracing: Any = False,
         settings: Mapping[str, Any] | None = None,
         engine_settings: Mapping[str, Any] | None = None,
     ) -> None:
+        #: Makes spans, if wanted. Before the folder is opened, because a package may be missing.
+        self.tracing = _tracing(tracing)
         given = dict(models or {})
         if model is not None:
             given[name] = model
@@ -305,6 +310,14 @@ def header_block(content_type: str, headers: tuple[tuple[str, str], ...]) -> byt
     """The header fields of a reply as bytes, with those that every reply has."""
     fields = (("content-type", content_type), *headers, *SECURITY_HEADERS)
     return "".join(f"{name}: {value}\r\n" for name, value in fields).encode("latin-1")
+
+
+def _tracing(wanted: Any) -> Any:
+    if not wanted:
+        return None
+    from millstream.serve.tracing import Tracing
+
+    return Tracing(wanted)
 
 
 def _is_loopback(host: str) -> bool:

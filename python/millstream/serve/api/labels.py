@@ -14,6 +14,7 @@ from millstream.serve.names import check_id
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
+from millstream.serve.trace_context import trace_of
 
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
 
@@ -77,6 +78,8 @@ def put_label(call: Call) -> Reply | None:
     id = check_id(call.values["id"])
     body = checked_object(json_body(call), _MEMBERS)
     label, at = label_of(body, call.server.engine.clock.now())
+    if call.span is not None:
+        call.span.link([trace_of(call, stream, id)])
     respond = call.respond
     proposal = Proposal(
         Kind.LABEL, stream, id, "", parsed=label, time=at, answer=lambda outcome: respond(label_reply(outcome, id))
@@ -108,6 +111,8 @@ def post_labels(call: Call) -> Reply | None:
         results.append(None)
     if not labels:
         return batch.reply([each for each in results if each is not None])
+    if call.span is not None:
+        call.span.link([trace_of(call, stream, label["id"]) for label in labels[:100]])
 
     def answer(outcomes: Any) -> None:
         if isinstance(outcomes, BaseException):

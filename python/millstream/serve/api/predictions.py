@@ -44,7 +44,12 @@ class Answered:
     def reply(self, id: str, stream: Stream) -> dict[str, Any]:
         """The members of a reply."""
         prediction = self.predictions[self.name]
-        found = {"id": id, "model": self.name, "version": self.served.version, "seq": self.served.seq}
+        found: dict[str, Any] = {
+            "id": id,
+            "model": self.name,
+            "version": self.served.version,
+            "seq": self.served.seq,
+        }
         if stream.name != self.name:
             found["route"] = stream.name
         found["y"] = prediction.y
@@ -128,7 +133,8 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     start = time.perf_counter()
     answered = predict_all(server, stream, x, str(body.get("key") or id))
     server.counters.predicted(stream.name, time.perf_counter() - start)
-    trace = f',"t":{as_json(str(body["trace"])[:128])}' if body.get("trace") else ""
+    given = body.get("trace") or call.trace
+    trace = f',"t":{as_json(str(given)[:128])}' if given else ""
     text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}}}'
     reply = answered.reply(id, stream)
     proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
@@ -188,6 +194,7 @@ def predict_batch(call: Call) -> Reply | None:
     stored: list[Any] = []
     latest: int | None = None
     is_route = stream.name in server.engine.state.routes
+    trace = call.trace
     start = time.perf_counter()
     for index, item in enumerate(batch.items):
         try:
@@ -207,7 +214,7 @@ def predict_batch(call: Call) -> Reply | None:
         latest = at if latest is None or (at is not None and at > latest) else latest
         ids.append(id)
         raws.append(item.raw or as_json(x))
-        stored.append(event_members(answered, is_route))
+        stored.append(event_members(answered, is_route, body.get("trace") or trace))
         results.append(answered.reply(id, stream))
     server.counters.predicted(stream.name, time.perf_counter() - start, len(ids))
     if ids:
@@ -227,12 +234,12 @@ def predict_batch(call: Call) -> Reply | None:
     return batch.reply(results)
 
 
-def event_members(answered: Answered, is_route: bool) -> Any:
+def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
     """What the record of a batch keeps of the predictions for one example."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
-    if is_route:
-        return {"m": members, "s": answered.name}
-    own = members[answered.name]
+    own = {"m": members, "s": answered.name} if is_route else members[answered.name]
+    if trace:
+        own["t"] = str(trace)[:128]
     return own if len(own) > 1 else own["y"]
 
 
