@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn positions_may_pass_32_bits() {
-        let mut pending = PendingEvents::default();
-        pending.ring = EntryRing::starting_at(u64::from(u32::MAX) - 5);
+        let ring = EntryRing::starting_at(u64::from(u32::MAX) - 5);
+        let mut pending = PendingEvents { ring, ..PendingEvents::default() };
         for seq in 0..20 {
             pending.add(key(seq), at(seq)).unwrap();
         }
