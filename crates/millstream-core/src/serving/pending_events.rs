@@ -147,7 +147,7 @@ impl PendingEvents {
         true
     }
 
-    /// Whether the next change may rebuild a large table, which takes up to a second for ten million events.
+    /// Whether the next change may rebuild a large table, which takes about a second for ten million events.
     pub fn will_rebuild(&self) -> bool {
         let removed = self.ring.len() - self.len() as u64;
         self.len() > CHUNK
@@ -193,8 +193,8 @@ impl PendingEvents {
         }
     }
 
-    /// A table with room for twice the events. Walking the ring instead of the old table reads entries in order: at
-    /// 7 million events, growing takes a third of the time.
+    /// A table with room for half as many events again. It is filled from the ring, in order; growing the old table would
+    /// visit the entries at random.
     #[cold]
     fn rebuild_table(&mut self) {
         let mut table = HashTable::with_capacity(self.table.len().max(8) * 3 / 2);
