@@ -45,6 +45,7 @@ def main(given: Namespace) -> int:
         port=given.port,
         policy=policy,
         metrics=given.metric,
+        retention=_retention(given),
         salvage=given.salvage,
         settings={name: value for name, value in settings.items() if value is not None},
     )
@@ -60,6 +61,14 @@ def main(given: Namespace) -> int:
 
         start_demo(server, given.demo_rate)
     return server.serve_forever()
+
+
+def _retention(given: Namespace) -> Any:
+    if given.retain_age is None and given.retain_bytes is None:
+        return None
+    from millstream.serve import Retention
+
+    return Retention(given.retain_age, given.retain_bytes)
 
 
 def _create_tokens(given: Namespace) -> int:
@@ -149,6 +158,8 @@ COMMAND = Command(
         ),
         *grouped(
             "server",
+            Option(("--retain-age",), "remove records older than this from the log, such as 90d", value="SPAN"),
+            Option(("--retain-bytes",), "keep the log below this size", value="BYTES", kind=positive),
             Option(("--max-connections",), "maximum number of connections", value="COUNT", kind=positive),
             Option(("--max-body",), "maximum number of bytes of a request", value="BYTES", kind=positive),
             Option(("--threads",), "threads of the protocol", value="COUNT", kind=positive),

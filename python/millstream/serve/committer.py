@@ -251,7 +251,7 @@ class Committer:
         self.committed += len(drafts)
         with self.lock:
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
-                record = Record(seq, draft.kind, draft.time, draft.stream, draft.id, draft.body)
+                record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
                 start = perf_counter()
                 self._applying = start, "" if proposal.stream is None else proposal.stream.name
                 outcome = self.state.apply(record, _parsed(proposal, screened))

@@ -27,6 +27,7 @@ from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
 from millstream.serve.requests import Problem, Reply, Request
+from millstream.serve.retention import Retention
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
 
@@ -66,6 +67,8 @@ class Server:
         The `LabelPolicy` of new models, or its settings as a dict.
     metrics
         Names of the metrics of new models, by default those of the role.
+    retention
+        A `Retention` that limits the log by age or size; by default everything is kept.
     require_token
         Whether requests need a token; by default only if the address is not a loopback address.
     tracing
@@ -98,6 +101,7 @@ class Server:
         port: int = 8000,
         policy: LabelPolicy | Mapping[str, Any] | None = None,
         metrics: Iterable[str] | None = None,
+        retention: Retention | None = None,
         require_token: bool | None = None,
         salvage: bool = False,
         tracing: Any = False,
@@ -111,7 +115,13 @@ class Server:
             given[name] = model
         self.host = host
         self.engine = Engine(
-            Path(data), given, policy=policy, metrics=metrics, salvage=salvage, **dict(engine_settings or {})
+            Path(data),
+            given,
+            policy=policy,
+            metrics=metrics,
+            retention=retention,
+            salvage=salvage,
+            **dict(engine_settings or {}),
         )
         #: As it was given: None leaves the choice to the protocol.
         self.require_token = require_token

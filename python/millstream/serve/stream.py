@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from statistics import median
+from collections.abc import Callable
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from millstream import _core
@@ -165,13 +166,19 @@ class Stream:
         return stream
 
 
+_AGGREGATES: dict[str, Callable[[list[float]], float]] = {
+    "sum": sum,
+    "mean": fmean,
+    "min": min,
+    "max": max,
+    "median": median,
+}
+
+
 def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
     """One label and weight out of several."""
     if how in ("first", "last"):
         chosen = labels[0 if how == "first" else -1]
         return chosen.y, chosen.w
     numbers = [float(label.y) for label in labels]
-    value = {"sum": sum, "min": min, "max": max, "median": median}.get(how, lambda all_: sum(all_) / len(all_))(
-        numbers
-    )
-    return value, max(label.w for label in labels)
+    return _AGGREGATES[how](numbers), max(label.w for label in labels)
