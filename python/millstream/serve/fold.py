@@ -170,7 +170,8 @@ class State:
         """A label of an event that has one."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
-            return Outcome(Fate.LATE, entry.seq, "the window of the event is over; the default label was learned")
+            # The window was closed with the default label.
+            return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         if _same_label(first["y"], first.get("w", 1.0), body):
             return Outcome(Fate.DUPLICATE, entry.label_seq)
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
@@ -298,10 +299,10 @@ class State:
                     served.check(y, w)
                     fate = Fate.SCORED
                 elif served.is_native:
-                    served.learn(x, y, w, seq)
+                    served.learn(x, y, w, self.seq)
                 else:
                     with served.lock:
-                        served.learn(x, y, w, seq)
+                        served.learn(x, y, w, self.seq)
             except Exception as error:  # a learner written in Python may raise anything
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
@@ -311,7 +312,7 @@ class State:
             if served_as is not None:
                 prediction = prediction_of(served_as, name)
                 if prediction is not None:
-                    served.score(prediction, y, w, seq, time)
+                    served.score(prediction, y, w, self.seq, time)
                     losses[name] = promotion.loss(served.role, prediction.y, y)
         route = self.routes.get(stream.name)
         if route is not None and losses:
@@ -389,15 +390,25 @@ class State:
         labels = stream.collected.pop((entry.seq, entry.item), None)
         if labels is None and stream.policy.default_label is None:
             return
-        event = self.events.event(entry.seq, entry.item)
+        try:
+            event = self.events.event(entry.seq, entry.item)
+        except UnknownName:
+            # Its record was lost to damage.
+            stream.count(Fate.UNKNOWN, len(labels or ()))
+            return
         if labels is None:
-            y, w, fate = stream.policy.default_label, 1.0, Fate.DEFAULT
-        else:
-            (y, w), fate = aggregated(labels, stream.policy.aggregate), Fate.LEARNED
-        seq = labels[-1].seq if labels else self.seq
-        outcome = self._teach(stream, event.id, event.x, y, w, event.body, seq, self.time)
-        stream.count(fate if outcome.fate is not Fate.QUARANTINED else outcome.fate, len(labels) if labels else 1)
-        stream.pending.mark(event.id, LABELLED, seq)
+            outcome = self._teach(
+                stream, event.id, event.x, stream.policy.default_label, 1.0, event.body, self.seq, self.time
+            )
+            if outcome.fate is not Fate.QUARANTINED:
+                stream.count(Fate.DEFAULT)
+            # The record of the event, because no record holds the label.
+            stream.pending.mark(event.id, LABELLED, entry.seq)
+            return
+        y, w = aggregated(labels, stream.policy.aggregate)
+        outcome = self._teach(stream, event.id, event.x, y, w, event.body, labels[-1].seq, self.time)
+        stream.count(outcome.fate, len(labels))
+        stream.pending.mark(event.id, LABELLED, labels[-1].seq)
 
     # ---------------------------------------------------------------------------------------------- administer
 
