@@ -113,11 +113,9 @@ def _name_of(text: str) -> str:
 def _report_recovery(server: Any, given: Namespace) -> None:
     recovery = server.engine.recovery
     if recovery.replayed or recovery.snapshot_seq:
-        show.remark(
-            f"recovered record {recovery.snapshot_seq} from a snapshot and replayed "
-            f"{show.counted(recovery.replayed, 'record')} in {recovery.seconds:.2f} s",
-            given.quiet,
-        )
+        source = f"read the snapshot of record {recovery.snapshot_seq:,}, " if recovery.snapshot_seq else ""
+        replayed = show.counted(recovery.replayed, "record")
+        show.remark(f"{source}replayed {replayed} in {recovery.seconds:.2f} s", given.quiet)
     for note in recovery.notes:
         show.warn(plain(note, 400))
 
