@@ -92,6 +92,7 @@ _MODULES = (
     "prototype",
     "registry",
     "sampling",
+    "serve",
     "sketch",
     "stats",
     "stream",
