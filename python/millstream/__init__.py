@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         prototype,
         registry,
         sampling,
+        serve,
         sketch,
         stats,
         stream,

@@ -20,10 +20,12 @@ from millstream.serve.policy import LabelPolicy
 from millstream.serve.records import Kind, Record
 from millstream.serve.route import Route
 from millstream.serve.served_model import Prediction, ServedModel
-from millstream.serve.stream import LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
+from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
 
 __all__ = ["State"]
 
+#: The end of the body of a deferred event.
+DEFERRED_END = ',"d":true}'
 #: Windows that are closed in one step; the loop goes on until none is due.
 _MOST_CLOSED = 4096
 
@@ -109,6 +111,8 @@ class State:
         stream = self.streams[record.stream]
         self.events.remember(record)
         self._remember(stream, str(record.id), record, 0, x)
+        if record.body.endswith(DEFERRED_END if isinstance(record.body, str) else DEFERRED_END.encode()):
+            stream.pending.mark(str(record.id), DEFERRED, 0)
 
     def _events(self, record: Record) -> None:
         stream = self.streams[record.stream]
@@ -162,6 +166,8 @@ class State:
         entry = Entry(*found)
         if entry.state == LABELLED:
             return self._repeated(id, entry, body)
+        if entry.state == DEFERRED:
+            return Outcome(Fate.CONFLICT, entry.seq, "the event was deferred and is not activated")
         if self._is_late(stream, entry) and stream.policy.late == "drop":
             return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         return None
@@ -204,6 +210,8 @@ class State:
         entry = Entry(*found)
         if entry.state == LABELLED:
             return self._repeated(id, entry, body)
+        if entry.state == DEFERRED:
+            return Outcome(Fate.CONFLICT, entry.seq, "the event was deferred and is not activated")
         if self._is_late(stream, entry):
             if stream.policy.late == "dead_letter":
                 stream.refuse(id, record.seq, record.time, "the label arrived after the window", y, kind="late")
@@ -385,7 +393,7 @@ class State:
                 stream.closed += 1
 
     def _window_closed(self, stream: Stream, entry: Entry) -> None:
-        if entry.state == LABELLED:
+        if entry.state != WAITING:
             return
         labels = stream.collected.pop((entry.seq, entry.item), None)
         if labels is None and stream.policy.default_label is None:
@@ -445,6 +453,8 @@ class State:
         elif op == "version":
             self.models[body["model"]].versions[body["version"]] = record.seq
             self._keep_version(self.models[body["model"]], record.seq)
+        elif op == "activate":
+            self.by_name[body["stream"]].pending.mark(body["id"], WAITING, 0)
         elif op == "forget":
             self.by_name[body["stream"]].pending.remove(body["id"])
         else:

@@ -12,10 +12,22 @@ from millstream import _core
 from millstream.serve.fates import Fate
 from millstream.serve.policy import LabelPolicy
 
-__all__ = ["DELAY_BOUNDS", "LABELLED", "WAITING", "Collected", "Entry", "ParkedLabel", "Stream", "aggregated"]
+__all__ = [
+    "DEFERRED",
+    "DELAY_BOUNDS",
+    "LABELLED",
+    "WAITING",
+    "Collected",
+    "Entry",
+    "ParkedLabel",
+    "Stream",
+    "aggregated",
+]
 
 #: States of a remembered event.
 WAITING, LABELLED = 0, 1
+#: Asked with `defer`: it may never have been shown to anybody, and is not learned unless it is activated.
+DEFERRED = 2
 
 #: Upper bounds in seconds of the delays between events and their labels: from 1 second to 30 days.
 DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400)

@@ -11,7 +11,7 @@ from millstream.serve.api.fields import as_json, checked_object, event_time, fea
 from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.batches import pack_arrow_events, pack_events
 from millstream.serve.event_reader import StoredEvent
-from millstream.serve.fold import prediction_of
+from millstream.serve.fold import DEFERRED_END, prediction_of
 from millstream.serve.names import new_id
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
@@ -22,6 +22,7 @@ from millstream.serve.stream import Entry, Stream
 __all__ = ["OPERATIONS", "Answered", "event_members", "predict_all", "stored_event"]
 
 _MEMBERS = ("id", "key", "x", "ts", "trace")
+_MEMBERS_OF_ONE = (*_MEMBERS, "defer")
 #: Seconds that a prediction waits for a learner written in Python that is learning.
 _LEARNING = 1.0
 
@@ -121,7 +122,7 @@ def predict(call: Call) -> Reply | None:
 def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     server = call.server
     body, raw = object_and_raw(call.request.body, "x")
-    checked_object(body, _MEMBERS)
+    checked_object(body, _MEMBERS_OF_ONE)
     x = features(body.get("x"))
     now = server.engine.clock.now()
     at = event_time(body, now)
@@ -135,7 +136,8 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     server.counters.predicted(stream.name, time.perf_counter() - start)
     given = body.get("trace") or call.trace
     trace = f',"t":{as_json(str(given)[:128])}' if given else ""
-    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}}}'
+    end = DEFERRED_END if body.get("defer") is True else "}"
+    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{end}'
     reply = answered.reply(id, stream)
     proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
     if call.request.query and call.query().get("wait") == "durable":
