@@ -39,7 +39,7 @@ quick: $(MADE)/build $(MADE)/dev ## run the Python tests that are not slow (unde
 	@$(PYTEST) -m 'not slow' $(ARGS)
 
 test: lint $(MADE)/mails ## run lint, then all Rust and Python tests (under ten minutes on two cores)
-	@cargo test --locked --quiet -p millstream-core
+	@cargo test --locked --quiet -p millstream-core -p millstream-http
 	@$(PYTEST)
 	@if grep -qw avx2 /proc/cpuinfo 2>/dev/null; then OPENBLAS_CORETYPE=Haswell $(PYTEST_LINEAR_ALGEBRA); fi
 	@OPENBLAS_CORETYPE=Prescott NPY_DISABLE_CPU_FEATURES='X86_V3 X86_V4' $(PYTEST_LINEAR_ALGEBRA)
