@@ -26,7 +26,7 @@ export function modelPage(state, choice) {
       "div",
       { class: "title" },
       h("h1", {}, state.name),
-      h("span", { class: "badge" }, state.is_route ? "route" : member.role),
+      h("span", { class: "badge" }, state.is_route ? "route" : member.role.replaceAll("_", " ")),
     ),
     h("p", { class: "sub" }, about(state, member)),
     h("dl", { class: "answers" }, learnedAnswer(state, member), qualityAnswer(state, member), labelAnswer(state)),

@@ -40,7 +40,7 @@ export function pageOf(name) {
 }
 
 function card(row) {
-  const kind = row.is_route ? "route" : row.role;
+  const kind = row.is_route ? "route" : row.role.replaceAll("_", " ");
   return h(
     "li",
     { "data-key": row.name },
