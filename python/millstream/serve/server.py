@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import sys
@@ -24,6 +23,7 @@ from millstream.serve.engine import Engine
 from millstream.serve.event_reader import EventReader
 from millstream.serve.handler import Handler
 from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
+from millstream.serve.origin import is_loopback
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
 from millstream.serve.requests import Problem, Reply, Request
@@ -125,7 +125,9 @@ class Server:
         )
         #: As it was given: None leaves the choice to the protocol.
         self.require_token = require_token
-        needed = not _is_loopback(host) if require_token is None else require_token
+        needed = not is_loopback(host) if require_token is None else require_token
+        #: Without tokens, only requests for a loopback host are answered; an explicit choice is respected.
+        self.checks_host = require_token is None
         self.tokens = Tokens(self.engine.folder.tokens, required=needed)
         self.counters = Counters()
         self.handler = Handler(self, self.tokens)
@@ -328,12 +330,3 @@ def _tracing(wanted: Any) -> Any:
     from millstream.serve.tracing import Tracing
 
     return Tracing(wanted)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
