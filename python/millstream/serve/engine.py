@@ -27,7 +27,7 @@ from millstream.serve.reader import RecordReader
 from millstream.serve.records import Kind
 from millstream.serve.retention import Retention, first_needed
 from millstream.serve.served_model import ServedModel
-from millstream.serve.snapshots import newest_valid, read_snapshot, snapshot_seqs, write_snapshot
+from millstream.serve.snapshots import Snapshot, newest_valid, read_snapshot, snapshot_seqs, write_snapshot
 from millstream.serve.store import EventStore
 
 __all__ = ["Engine", "Recovery"]
@@ -137,7 +137,7 @@ class Engine:
         found, invalid = (None, []) if self._from_start else newest_valid(self.folder, last)
         self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
-            state.restore(found.header, found.blobs)
+            self._restore(state, found)
             self.recovery.snapshot_seq = found.seq
             written = self.folder.snapshots / f"{found.seq}.snapshot"
             self.recovery.snapshot_written = written.stat().st_mtime
@@ -151,6 +151,18 @@ class Engine:
             self.recovery.replayed += 1
         self.recovery.seconds = time.perf_counter() - start
         return state
+
+    def _restore(self, state: State, found: Snapshot) -> None:
+        """Continue from a snapshot whose checksums are right; its content may still be of another program."""
+        try:
+            state.restore(found.header, found.blobs)
+            if state.seq != found.seq:
+                raise InvalidState(f"it has the state of record {state.seq!r}")
+        except (MillstreamError, LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+            raise InvalidState(
+                f"serve: snapshot {found.seq} cannot be continued ({what}): remove the file"
+            ) from None
 
     def _make_model(self, body: dict[str, Any]) -> Any:
         """The initial model of a "create" record."""
