@@ -15,7 +15,7 @@ import pytest
 
 from millstream import from_bytes, linear_model
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.serve import Client, LabelPolicy, ServeError, transport
+from millstream.serve import Client, LabelPolicy, ServeError, Server, transport
 from serving import Direct, FaultyLine
 
 FAULTS = ["refuse", "lose", (502, {}), (503, {"retry-after": "0"}), (504, {}), (507, {}), (429, {})]
@@ -353,3 +353,18 @@ def test_timeout():
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ServeError, match="timed out"):
             Client(url, timeout=0.1, retries=1).models()
+
+
+def test_with_a_real_server(tmp_path):
+    with Server(linear_model.LinearRegression(), data=tmp_path, port=0) as server:
+        client = Client(server.url)
+        client.wait_until_ready()
+        results = client.predict_many("model", pd.DataFrame({"a": [1.0, 2.0]}))
+        assert [each["fate"] for each in client.labels("model", [(each["id"], 3.0) for each in results])] == [
+            "learned",
+            "learned",
+        ]
+        assert client.label("model", results[0]["id"], 3.0)["fate"] == "duplicate"
+        assert client.model("model")["learned"] == 2
+    with pytest.raises(ServeError, match="no answer"):
+        Client(server.url, retries=0).models()
