@@ -269,6 +269,15 @@ def test_models_versions_and_routes(client):
     assert client.policy("m", {"window": "2h"})["policy"]["window"] == 7200
 
 
+def test_a_deferred_event_is_learned_after_it_is_activated(client, direct):
+    answer = client.predict("m", {"a": 1.0}, defer=True, wait="durable")
+    assert client.event("m", answer["id"])["deferred"] is True
+    client.activate("m", answer["id"])
+    assert client.activate("m", answer["id"])["activated"] is True
+    assert client.label("m", answer["id"], 1.0)["fate"] == "learned"
+    assert direct.server.engine.state.models["m"].learned == 1
+
+
 def test_a_forgotten_event_is_not_learned(client):
     answer = client.predict("m", {"a": 1.0})
     client.progress("m", 1)
