@@ -269,6 +269,12 @@ def test_models_versions_and_routes(client):
     assert client.policy("m", {"window": "2h"})["policy"]["window"] == 7200
 
 
+def test_the_label_of_a_learned_example_is_not_its_prediction(client):
+    client.learn("m", {"a": 1.0}, 77.0, id="own")
+    with pytest.raises(ServeError, match="409: id: 'own' belongs to an example that was learned"):
+        client.predict("m", {"a": 1.0}, id="own")
+
+
 def test_a_deferred_event_is_learned_after_it_is_activated(client, direct):
     answer = client.predict("m", {"a": 1.0}, defer=True, wait="durable")
     assert client.event("m", answer["id"])["deferred"] is True

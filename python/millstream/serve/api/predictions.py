@@ -178,6 +178,8 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
     event: StoredEvent = call.server.reader.event(entry.seq, entry.item)
     if event.id != id:
         return None
+    if call.server.reader.record(entry.seq).kind not in (Kind.EVENT, Kind.EVENTS):
+        raise Problem(409, "id-in-use", f"id: {id!r} belongs to an example that was learned", seq=entry.seq)
     if event.x != x:
         raise Problem(409, "id-in-use", f"id: {id!r} belongs to an event with other features", seq=entry.seq)
     return event
