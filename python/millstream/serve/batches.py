@@ -65,8 +65,11 @@ def read_arrow(data: bytes) -> pa.Table:
 
 
 def arrow_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table as dicts without missing values."""
-    return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
+    """The rows of a table as dicts without missing values. NaN is missing, as in pandas."""
+    return [
+        {name: value for name, value in row.items() if value is not None and value == value}
+        for row in table.to_pylist()
+    ]
 
 
 def pack_labels(labels: Sequence[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
 from millstream.serve.counters import Histogram
@@ -223,14 +223,19 @@ class Committer:
         known: set[str] = set()
         now = max(self.state.time, self.clock.now())
         for proposal in group:
-            screened = self._screened(proposal, known)
+            try:
+                screened = self._screened(proposal, known)
+                draft = _draft(proposal, screened, max(now, proposal.time or 0))
+            except (TypeError, ValueError) as error:
+                # What cannot be written as JSON is not written at all.
+                _answer(proposal, InvalidValue(f"serve: cannot be stored: {error}"))
+                continue
             if screened is not None and all(outcome is not None for outcome in screened):
                 self._count_screened(proposal, screened)
                 _answer(proposal, screened if proposal.kind == Kind.LABELS else screened[0])
                 continue
-            if proposal.time is not None:
-                now = max(now, proposal.time)
-            drafts.append(_draft(proposal, screened, now))
+            now = draft.time
+            drafts.append(draft)
             kept.append((proposal, screened))
         if not drafts:
             return

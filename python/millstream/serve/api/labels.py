@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from millstream.errors import MillstreamError
@@ -36,6 +37,8 @@ def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None
     y = body["y"]
     if y is not None and not isinstance(y, (bool, int, float, str)):
         raise Problem(422, "invalid", "y: must be a bool, number or string")
+    if isinstance(y, float) and not math.isfinite(y):
+        raise Problem(422, "invalid", f"y: must be finite, got {y}")
     label: dict[str, Any] = {"y": y}
     w = weight(body)
     if w != 1.0:
