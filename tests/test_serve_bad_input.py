@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import pickle
 import random
 import tempfile
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
 
 import millstream
@@ -142,6 +145,7 @@ INVALID = [
     (("POST", "/v1/models", {"name": "m", "spec": "GaussianNB"}), 409, "name-in-use", "name: 'm' is a model"),
     (("POST", "/v1/models", {"name": "n", "spec": "os.system"}), 422, "invalid", "os.system"),
     (("POST", "/v1/models", {"name": "n", "spec": {"class": "os.system"}}), 422, "invalid", ""),
+    (("PUT", "/v1/routes/r", {"champion": "m", "split": "m"}), 422, "invalid", "route.split must be an object"),
     (("PUT", "/v1/routes/r", {"champion": "none"}), 404, "unknown-model", "no model named 'none'"),
     (("POST", "/v1/routes/none/promote", {"model": "m"}), 404, "unknown-route", "no route named 'none'"),
     (("POST", "/v1/models/slow/predict", {"x": {"fail": 1}}), 500, "learner-failed", "Slow raised RuntimeError"),
@@ -225,6 +229,48 @@ NOT_ARROW = [b"", b"ARROW1", random.Random(1).randbytes(100), b"\xff\xff\xff\xff
 def test_malformed_arrow(server, connection, body):
     request = ("POST", "/v1/models/m/predict:batch", body)
     check(server, connection, request, 400, "malformed-arrow", "body: cannot be read", content_type=ARROW)
+
+
+def table_bytes(columns, names=None):
+    table = pa.table(columns, names=names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+NOT_PLAIN = [
+    (table_bytes({"v": [b"\xff"]}), 422, "invalid", "'v': a column must hold numbers"),
+    (table_bytes({"v": [[1, 2]]}), 422, "invalid", "'v': a column must hold numbers"),
+    (table_bytes({"v": [{"a": 1}]}), 422, "invalid", "'v': a column must hold numbers"),
+    (table_bytes({"v": pa.array([2**62], pa.timestamp("s"))}), 422, "invalid", "'v': a column must hold"),
+    (table_bytes({"v": [Decimal("1.5")]}), 422, "invalid", "got decimal128"),
+    (table_bytes([pa.array([1.0]), pa.array([2.0])], ["v", "v"]), 400, "malformed-arrow", "'v': duplicate column"),
+    (table_bytes({"v": pa.nulls(200_000)}), 413, "body-too-large", "at most 100000 items, got 200000"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "kind", "words"), NOT_PLAIN, ids=range(len(NOT_PLAIN)))
+def test_tables_that_are_not_examples(server, connection, body, status, kind, words):
+    for path in ("/v1/models/m/predict:batch", "/v1/models/m/predict:batch?wait=durable", "/v1/models/m/labels"):
+        check(server, connection, ("POST", path, body), status, kind, words, content_type=ARROW)
+
+
+def test_infinite_numbers_in_a_table_are_refused_by_row(server, connection):
+    body = table_bytes({"id": ["i0", "i1", "i2"], "v": [1.0, math.inf, math.nan]})
+    status, found = connection.send("POST", "/v1/models/m/predict:batch", body, content_type=ARROW)
+    assert status == 200
+    assert pa.ipc.open_stream(found).read_all()["status"].to_pylist() == [None, 400, None]
+    before = learned(server)
+    for name, columns in (("y", {"y": [math.inf]}), ("x", {"y": [1.0], "x": [{"v": -math.inf}]})):
+        body = table_bytes({"id": [f"unknown-{name}"], **columns})
+        status, found = connection.send("POST", "/v1/models/m/labels", body, content_type=ARROW)
+        assert status == 200
+        assert "infinite" in pa.ipc.open_stream(found).read_all()["detail"][0].as_py()
+    assert learned(server) == before
+    # NaN is a missing value, as in pandas.
+    status, shown = connection.ask("GET", "/v1/models/m/events/i2")
+    assert (status, shown["x"]) == (200, {})
 
 
 def test_many_features_are_bounded(server, connection):

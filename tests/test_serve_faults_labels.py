@@ -109,7 +109,7 @@ def test_a_window_closes_against_a_label(tmp_path):
             connection.ask("POST", "/v1/models/m/predict?wait=durable", {"id": f"e{n}", "x": {"v": 1.0}})
 
             def move(n=n):
-                time.sleep(chance.uniform(0.0, 0.004))
+                time.sleep(chance.uniform(0.0, 0.002))
                 hands.seconds += 61
                 return other.ask("POST", "/v1/models/m/predict?wait=durable", {"id": f"t{n}", "x": {"v": 0.0}})[0]
 
