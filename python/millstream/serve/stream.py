@@ -119,9 +119,11 @@ class Stream:
 
     def has_due(self, now: int) -> bool:
         """Whether a window or a parked label is over at a time, so that the time must be written to the log."""
-        if self.parked and now - next(iter(self.parked.values())).time > self.policy.early_window:
+        if self.parked and now - next(iter(self.parked.values())).time > self.policy.early_window_ms:
             return True
-        return self.policy.acts_on_close and bool(self.pending.after(*self.closed_to, now - self.policy.window, 1))
+        return self.policy.acts_on_close and bool(
+            self.pending.after(*self.closed_to, now - self.policy.window_ms, 1)
+        )
 
     def status(self) -> dict[str, Any]:
         """Counts for people and pages. Received labels are the sum of the fates and of the waiting labels."""

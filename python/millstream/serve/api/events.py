@@ -28,7 +28,7 @@ def get_event(call: Call) -> Reply:
     for key, name in (("y", "y"), ("p", "proba"), ("m", "models"), ("s", "served_by"), ("t", "trace")):
         if key in event.body:
             shown[name] = event.body[key]
-    over = engine.state.time - entry.time > stream.policy.window
+    over = engine.state.time - entry.time > stream.policy.window_ms
     if entry.state == DEFERRED:
         shown["deferred"] = True
     shown["label"] = "labelled" if entry.state == LABELLED else "window over" if over else "waiting"
