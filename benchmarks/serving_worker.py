@@ -36,7 +36,7 @@ def _asgi() -> Callable[..., Awaitable[None]]:
 
         decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
     except ImportError:
-        decode, encode = json.loads, lambda value: json.dumps(value).encode()
+        decode, encode = json.loads, lambda value: json.dumps(value).encode()  # type: ignore[assignment]
     learner = Learner()
 
     async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
