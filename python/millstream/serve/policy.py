@@ -116,12 +116,12 @@ class LabelPolicy:
     @property
     def window_ms(self) -> int:
         """The window in milliseconds, the unit of times in the log."""
-        return int(round(self.window * 1000))
+        return math.floor(self.window * 1000 + 0.5)
 
     @property
     def early_window_ms(self) -> int:
         """The early window in milliseconds."""
-        return int(round(self.early_window * 1000))
+        return math.floor(self.early_window * 1000 + 0.5)
 
     @property
     def acts_on_close(self) -> bool:
