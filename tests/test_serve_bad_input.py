@@ -258,7 +258,7 @@ def test_tables_that_are_not_examples(server, connection, body, status, kind, wo
 
 def test_infinite_numbers_in_a_table_are_refused_by_row(server, connection):
     body = table_bytes({"id": ["i0", "i1", "i2"], "v": [1.0, math.inf, math.nan]})
-    status, found = connection.send("POST", "/v1/models/m/predict:batch", body, content_type=ARROW)
+    status, found = connection.send("POST", "/v1/models/m/predict:batch?wait=durable", body, content_type=ARROW)
     assert status == 200
     assert pa.ipc.open_stream(found).read_all()["status"].to_pylist() == [None, 400, None]
     before = learned(server)
