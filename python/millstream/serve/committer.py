@@ -3,7 +3,6 @@ outcomes."""
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
+from millstream._core import write_json
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
@@ -23,6 +23,7 @@ from millstream.serve.faults import crash_point
 from millstream.serve.fold import State
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Draft, Kind, Record
+from millstream.serve.screening import Screening
 from millstream.serve.store import EventStore
 from millstream.serve.store_errors import StoreFailed, StoreFull
 
@@ -220,11 +221,11 @@ class Committer:
     def _commit(self, group: list[Proposal]) -> None:
         drafts: list[Draft] = []
         kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
-        known: set[str] = set()
+        screening = Screening(self.state, group)
         now = max(self.state.time, self.clock.now())
         for proposal in group:
             try:
-                screened = self._screened(proposal, known)
+                screened = screening.outcomes(proposal)
                 draft = _draft(proposal, screened, max(now, proposal.time or 0))
             except (TypeError, ValueError) as error:
                 # What cannot be written as JSON is not written at all.
@@ -254,6 +255,7 @@ class Committer:
         crash_point("committer.committed")
         self.groups += 1
         self.committed += len(drafts)
+        self.state.events.prefetch(screening.seqs)
         with self.lock:
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
                 record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
@@ -271,27 +273,6 @@ class Committer:
                 _answer(proposal, seq if outcome is None else outcome)
         self._applying = None
         crash_point("committer.applied")
-
-    def _screened(self, proposal: Proposal, known: set[str]) -> list[Outcome | None] | None:
-        """The outcomes of labels that are not written; None for other records."""
-        stream = proposal.stream
-        if stream is None:
-            return None
-        prefix = f"{stream.number}/"
-        if proposal.kind in (Kind.LABEL, Kind.LABELS):
-            labels = proposal.parsed if proposal.kind == Kind.LABELS else [{"id": proposal.id, **proposal.parsed}]
-            screened = []
-            for body in labels:
-                in_group = (body["id"],) if prefix + body["id"] in known else ()
-                outcome = self.state.screen(stream, body["id"], body, in_group)
-                known.add(prefix + body["id"])
-                screened.append(outcome)
-            return screened
-        if proposal.kind == Kind.EVENT and proposal.id is not None:
-            known.add(prefix + proposal.id)
-        elif proposal.kind == Kind.EVENTS:
-            known.update(prefix + id for id in proposal.parsed)
-        return None
 
     def _count_learning(self, stream: str, seconds: float, outcome: Any) -> None:
         labels = len(outcome) if isinstance(outcome, list) else 1
@@ -325,7 +306,7 @@ def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int)
     if proposal.kind == Kind.LABELS and screened is not None:
         body = pack_labels(_parsed(proposal, screened))
     elif proposal.kind == Kind.LABEL:
-        body = json.dumps(proposal.parsed, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        body = write_json(proposal.parsed).decode()
     number = 0 if proposal.stream is None else proposal.stream.number
     if proposal.kind == Kind.ADMIN and proposal.parsed:
         number = proposal.parsed
@@ -333,10 +314,11 @@ def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int)
 
 
 def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
-    """What the state needs of the body: the labels that were not screened out, or the features of an event."""
+    """What the state needs of the body: the labels that were not screened out, the features of an event, or the
+    ids of a batch of events."""
     if proposal.kind == Kind.LABELS and screened is not None:
         return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
-    return None if proposal.kind in (Kind.EVENTS, Kind.ADMIN) else proposal.parsed
+    return None if proposal.kind == Kind.ADMIN else proposal.parsed
 
 
 def _answer(proposal: Proposal, outcome: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from millstream._core import parse_json
 from millstream.errors import InvalidValue, MillstreamError, UnknownName
 from millstream.serve import promotion
-from millstream.serve.batches import unpack_events, unpack_labels
+from millstream.serve.batches import unpack_events, unpack_ids, unpack_labels
 from millstream.serve.event_reader import EventReader
 from millstream.serve.fates import Fate, Outcome
 from millstream.serve.policy import LabelPolicy
@@ -26,7 +26,7 @@ __all__ = ["State"]
 
 #: The end of the body of a deferred event.
 DEFERRED_END = ',"d":true}'
-#: Kinds and fates of the common records. Looking up a member of an enumeration takes 80 ns, several times a record.
+#: Kinds and fates of common records. Looking up a member of an enumeration takes 80 ns, several times a record.
 _EVENT, _LABEL, _TICK, _ADMIN = int(Kind.EVENT), int(Kind.LABEL), int(Kind.TICK), int(Kind.ADMIN)
 _LEARNED, _SCORED, _PARKED, _COLLECTED = Fate.LEARNED, Fate.SCORED, Fate.PARKED, Fate.COLLECTED
 _QUARANTINED = Fate.QUARANTINED
@@ -88,7 +88,7 @@ class State:
             body = parse_json(record.body) if parsed is None else parsed
             return self._label(self.streams[number], str(id), body, record)
         if kind == Kind.EVENTS:
-            return self._events(record)
+            return self._events(record, parsed)
         if kind == Kind.LABELS:
             stream = self.streams[record.stream]
             labels = unpack_labels(record.body) if parsed is None else parsed
@@ -120,9 +120,19 @@ class State:
         if body.endswith(DEFERRED_END) if isinstance(body, str) else body.endswith(DEFERRED_END.encode()):
             stream.pending.mark(id, DEFERRED, 0)
 
-    def _events(self, record: Record) -> None:
+    def _events(self, record: Record, ids: list[str] | None) -> None:
         stream = self.streams[record.stream]
         self.events.remember(record)
+        if not stream.parked and not any(
+            self.models[name].learns_without_labels for name in self._members(stream)
+        ):
+            added = stream.pending.add_many(
+                unpack_ids(record.body) if ids is None else ids, record.seq, record.time
+            )
+            stream.predictions += added.count(True)
+            if len(stream.pending) > stream.policy.max_pending:
+                self._close(stream, stream.pending.evict(stream.policy.max_pending))
+            return
         for item, (id, x, _) in enumerate(unpack_events(record.body)):
             self._remember(stream, id, record, item, x)
 
@@ -153,14 +163,13 @@ class State:
 
     # -------------------------------------------------------------------------------------------------- labels
 
-    def screen(self, stream: Stream, id: str, body: dict[str, Any], known: Collection[str] = ()) -> Outcome | None:
+    def screen(
+        self, stream: Stream, id: str, body: dict[str, Any], found: tuple[int, ...] | None
+    ) -> Outcome | None:
         """The outcome of a label that must not be written to the log, or None.
 
-        `known` are ids of events and labels that are about to be written before this label.
+        `found` is the remembered event of this id.
         """
-        if id in known:
-            return None
-        found = stream.pending.find(id)
         if found is None:
             if id in stream.parked:
                 first = stream.parked[id]

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from millstream._core import write_json
+from millstream.errors import MillstreamError
+
 __all__ = ["JSON", "Call", "Problem", "Reply", "Request"]
 
 JSON = "application/json"
@@ -46,8 +49,12 @@ class Reply:
     @classmethod
     def json(cls, value: Any, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
         """A reply with a JSON body."""
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return cls(status, text.encode("utf-8", "backslashreplace"), JSON, headers)
+        try:
+            return cls(status, write_json(value), JSON, headers)
+        except MillstreamError:
+            # A lone surrogate, or a key that is not a string.
+            text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            return cls(status, text.encode("utf-8", "backslashreplace"), JSON, headers)
 
 
 class Problem(Exception):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream._core import parse_json_lines
+from millstream._core import parse_json_lines, write_json
 from millstream._echo import quoted
-from millstream.serve.api.fields import as_json, json_body
+from millstream.serve.api.fields import json_body
 from millstream.serve.batches import arrow_rows, read_arrow
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
@@ -44,7 +44,7 @@ class Batch:
     def reply(self, results: list[dict[str, Any]]) -> Reply:
         """A reply with one result per item, in their order."""
         if self.kind == NDJSON:
-            return Reply(200, "".join(f"{as_json(each)}\n" for each in results).encode(), NDJSON)
+            return Reply(200, b"\n".join([*map(write_json, results), b""]), NDJSON)
         if self.kind == ARROW:
             return Reply(200, _table_bytes(results), ARROW)
         return Reply.json(results)
