@@ -9,6 +9,7 @@ import math
 import os
 import pickle
 import random
+import struct
 import tempfile
 import zipfile
 from decimal import Decimal
@@ -231,15 +232,28 @@ def test_malformed_arrow(server, connection, body):
     check(server, connection, request, 400, "malformed-arrow", "body: cannot be read", content_type=ARROW)
 
 
-def table_bytes(columns, names=None):
+def table_bytes(columns, names=None, compression=None):
     table = pa.table(columns, names=names)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
 
+def repeated_text(kind):
+    """100,000 times the same string of a million bytes, in little more than its size."""
+    text, count = b"y" * 1_000_000, 100_000
+    if kind == "dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int8()), [text.decode()])
+    view = struct.pack("<i4sii", len(text), text[:4], 0, 0)
+    return pa.Array.from_buffers(pa.string_view(), count, [None, pa.py_buffer(view * count), pa.py_buffer(text)])
+
+
 NOT_PLAIN = [
+    (table_bytes({"v": ["y" * 100_000_000]}, None, "zstd"), 415, "unsupported-encoding", "must not be compressed"),
+    (table_bytes({"v": repeated_text("dictionary")}), 413, "body-too-large", "bytes of strings"),
+    (table_bytes({"v": repeated_text("views")}), 413, "body-too-large", "bytes of strings"),
     (table_bytes({"v": [b"\xff"]}), 422, "invalid", "'v': a column must hold numbers"),
     (table_bytes({"v": [[1, 2]]}), 422, "invalid", "'v': a column must hold numbers"),
     (table_bytes({"v": [{"a": 1}]}), 422, "invalid", "'v': a column must hold numbers"),
