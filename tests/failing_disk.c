@@ -22,7 +22,7 @@ static int is_meant(int file, char *path) {
     ssize_t size = readlink(link, path, PATH_MAX - 1);
     if (folder == NULL || size < 0) return 0;
     path[size] = 0;
-    return strncmp(path, folder, strlen(folder)) == 0;
+    return strncmp(path, folder, strlen(folder)) == 0 && path[strlen(folder)] == '/';
 }
 
 static int is_asked(const char *variable) {

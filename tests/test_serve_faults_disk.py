@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -177,21 +176,19 @@ def test_a_full_disk_of_a_real_file_system(tmp_path):
         until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0)
 
 
-def test_the_server_starts_again_on_a_full_disk(server, tmp_path):
+def test_a_start_on_a_full_disk_is_refused_and_changes_nothing(server, tmp_path):
     client = Client(server)
     for _ in range(5):
         client.predict()
         client.label()
     server.kill()
     (tmp_path / "full").touch()
-    server.launch()
-    # It either serves, or it says that the disk is full and leaves the folder as it was.
-    time.sleep(1)
-    code = server.process.poll()
-    if code is None and not until(lambda: server.process.poll() is not None, 2):
-        server.wait_until_ready()
-        server.send_signal(signal.SIGKILL)
-        server.wait()
+    command = [sys.executable, "-m", "millstream", "serve", "--data", str(server.data), "--port", "0"]
+    environment = {**os.environ, **server.environment}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert refused.returncode not in (0, -signal.SIGSEGV)
+    assert len(refused.stderr.strip().splitlines()) == 1, refused.stderr
+    assert "no space left" in refused.stderr.lower()
     (tmp_path / "full").unlink()
     server.start()
-    client.judge()
+    assert len(client.judge()) == 5

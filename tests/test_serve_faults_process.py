@@ -122,7 +122,7 @@ def test_kills_during_rollback_and_promotion(tmp_path):
 
             thread = threading.Thread(target=act)
             thread.start()
-            time.sleep(chance.uniform(0.0, 0.05))
+            time.sleep(chance.uniform(0.0, 0.2 if cycle % 2 else 0.05))
             server.kill()
             thread.join(30)
             if cycle % 3 == 2:
