@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+import millstream
 from millstream import linear_model, serve
 from millstream.serve.clock import Clock
 from millstream.serve.engine import Engine
@@ -223,3 +224,35 @@ def test_a_batch_with_features_of_unknown_events_is_learned_once(server):
     assert [each["fate"] for each in client.labels("m", other)] == ["conflict"] * 5
     assert client.event("m", "u3")["x"] == {"v": 3.0}
     assert client.model("m")["learned"] == 5
+
+
+@pytest.mark.parametrize("aggregate", ["last", "sum", "mean", "min", "max", "median"])
+def test_labels_that_cannot_be_aggregated_do_not_stop_the_log(tmp_path, aggregate):
+    """They are quarantined when they arrive, or when the window closes if the policy was changed meanwhile."""
+    hands = Hands()
+    policy = {"window": 60, "learn_when": "on_window_close"}
+    with serve.Server(
+        millstream.parse("GaussianNB"),
+        name="m",
+        data=tmp_path / "data",
+        port=0,
+        policy=policy | {"aggregate": "last"},
+        engine_settings={"clock": hands.clock},
+    ) as server:
+        client = serve.Client(server.url, retries=0)
+        for id, y in (("text", "a"), ("huge", 10**330), ("bad", 1.5)):
+            client.predict("m", {"v": 1.0}, id=id, wait="durable")
+            with contextlib.suppress(serve.ServeError):
+                client.label("m", id, y)
+        client.policy("m", policy | {"aggregate": aggregate})
+        for n, y in enumerate(["a", 10**330, None, True]):
+            client.predict("m", {"v": 1.0}, id=f"later{n}", wait="durable")
+            with contextlib.suppress(serve.ServeError):
+                client.label("m", f"later{n}", y)
+        hands.seconds += 61
+        client.predict("m", {"v": 1.0}, wait="durable")
+        status = client.model("m")["labels"]
+        assert sum(status["fates"].values()) == status["received"] == 7
+        assert status["fates"]["collected"] == 0
+        live = server.engine.state.models["m"].model.to_bytes()
+    assert replayed(tmp_path / "data", from_start=True) == live

@@ -257,7 +257,7 @@ class State:
     def _collect(
         self, stream: Stream, entry: Entry, y: Any, w: float, body: dict[str, Any], record: Record
     ) -> Outcome:
-        labels = stream.collected.setdefault((entry.seq, entry.item), [])
+        labels = stream.collected.get((entry.seq, entry.item), [])
         at = body.get("ts")
         for label in labels:
             if _same_label(label.y, label.w, body) and label.at == at:
@@ -267,10 +267,11 @@ class State:
         try:
             for name in self._members(stream):
                 self.models[name].check(y, w)
+            aggregated([*labels, Collected(y, w, record.seq, at)], stream.policy.aggregate)
         except MillstreamError as error:
             stream.refuse(self.events.event(entry.seq, entry.item).id, record.seq, record.time, str(error), y)
             return Outcome(Fate.QUARANTINED, record.seq, str(error))
-        labels.append(Collected(y, w, record.seq, at))
+        stream.collected[entry.seq, entry.item] = [*labels, Collected(y, w, record.seq, at)]
         return Outcome(Fate.COLLECTED, record.seq)
 
     def _join(
@@ -431,7 +432,13 @@ class State:
             # The record of the event, because no record holds the label.
             stream.pending.mark(event.id, LABELLED, entry.seq)
             return
-        y, w = aggregated(labels, stream.policy.aggregate)
+        try:
+            y, w = aggregated(labels, stream.policy.aggregate)
+        except MillstreamError as error:
+            # The policy was changed after the labels were collected.
+            stream.refuse(event.id, labels[-1].seq, self.time, str(error), labels[-1].y)
+            stream.count(Fate.QUARANTINED, len(labels))
+            return
         outcome = self._teach(stream, event.id, event.x, y, w, event.body, labels[-1].seq, self.time)
         stream.count(outcome.fate, len(labels))
         stream.pending.mark(event.id, LABELLED, labels[-1].seq)

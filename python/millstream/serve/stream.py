@@ -9,6 +9,7 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from millstream import _core
+from millstream.errors import InvalidValue
 from millstream.serve.fates import Fate
 from millstream.serve.policy import LabelPolicy
 
@@ -194,5 +195,8 @@ def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
     if how in ("first", "last"):
         chosen = labels[0 if how == "first" else -1]
         return chosen.y, chosen.w
-    numbers = [float(label.y) for label in labels]
+    try:
+        numbers = [float(label.y) for label in labels]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue(f"policy.aggregate={how!r} needs labels that are numbers") from None
     return _AGGREGATES[how](numbers), max(label.w for label in labels)
