@@ -107,6 +107,8 @@ def rows(*, quick: bool, only: Collection[str] | None = None) -> Iterator[Row]:
             if only is None or name in only:
                 for row in measurement(Path(folder), sizes):
                     print(f"{row.work}: {row.reached} (goal {row.goal})", file=sys.stderr, flush=True)
+                    if row.note:
+                        print(f"  {row.note}", file=sys.stderr, flush=True)
                     yield row
 
 
@@ -209,7 +211,14 @@ def _native(folder: Path, sizes: Sizes) -> Iterator[Row]:
 
 def _latency(loads: list[Load]) -> str:
     p50, p99 = (statistics.median(getattr(load, name) for load in loads) for name in ("p50", "p99"))
-    return f"latency {1000 * p50:.1f} ms at the median, {1000 * p99:.1f} ms at the 99th percentile"
+    latency = f"latency {1000 * p50:.1f} ms at the median, {1000 * p99:.1f} ms at the 99th percentile"
+    return f"{latency}; {_processor(loads)} a request"
+
+
+def _processor(loads: list[Load], rows: int = 1) -> str:
+    """Processor time of the server for each row: it depends less on other programs than a rate does."""
+    each = statistics.median(load.cpu / max(1, load.requests) for load in loads) / rows
+    return f"{1e6 * each:.3g} µs of processor time"
 
 
 def _python(folder: Path, sizes: Sizes) -> Iterator[Row]:
@@ -256,6 +265,7 @@ def _batches(folder: Path, sizes: Sizes) -> Iterator[Row]:
             f"{report.rate(rate)} rows/s",
             f"{report.rate(goal)} rows/s",
             rate >= goal,
+            f"{_processor(found, 1000)} a row",
         )
 
 
@@ -292,7 +302,8 @@ def _labels(folder: Path, sizes: Sizes) -> Iterator[Row]:
                 raise RuntimeError(f"serving: {sent} labels acknowledged, {learned} learned")
             rates.append(min(learned, sent) / load.seconds)
         rate = statistics.median(rates)
-        yield Row(work, f"{report.rate(rate)}/s", f"{report.rate(goal)}/s", rate >= goal, _latency([load]))
+        note = f"{_processor([load], each)} a label"
+        yield Row(work, f"{report.rate(rate)}/s", f"{report.rate(goal)}/s", rate >= goal, note)
 
 
 def _paced(folder: Path, sizes: Sizes) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -57,6 +58,8 @@ class Load:
     refused: int
     timeouts: int
     broken: int
+    #: Processor time of the server.
+    cpu: float
 
     @property
     def rate(self) -> float:
@@ -77,6 +80,12 @@ class Served:
         """Resident memory in bytes."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * resource.getpagesize()
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time of the server so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def get(self, path: str) -> Any:
         """The JSON at a path."""
@@ -128,6 +137,7 @@ def _wait_for(port: int) -> None:
 
 def wrk(server: Served, connections: int, seconds: float, path: str, request: str, *, body: bytes = b"") -> Load:
     """Load a server. `request` is Lua that defines `request`; it may use `path`, `headers` and `body`."""
+    before = server.cpu
     with tempfile.TemporaryDirectory() as folder:
         payload = Path(folder, "body")
         payload.write_bytes(body)
@@ -159,6 +169,7 @@ def wrk(server: Served, connections: int, seconds: float, path: str, request: st
         found["refused"],
         found["timeouts"],
         found["broken"],
+        server.cpu - before,
     )
 
 

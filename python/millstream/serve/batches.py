@@ -17,6 +17,7 @@ __all__ = [
     "pack_arrow_events",
     "pack_events",
     "pack_labels",
+    "pack_lines",
     "unpack_events",
     "unpack_ids",
     "unpack_labels",
@@ -33,6 +34,17 @@ def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[An
     """The body of a batch of events. `raw` holds the JSON text of the features as they were sent."""
     head = write_json({"ids": ids, "y": predictions}).decode()
     return f'{head[:-1]},"x":[{",".join(raw)}]}}'
+
+
+def pack_lines(ids: Sequence[str], data: bytes, predictions: Sequence[Any]) -> str | None:
+    """The body of a batch of events that arrived as NDJSON, with the lines as they were sent under `rows`. None if
+    there are blank lines."""
+    data = data.strip()
+    # A newline inside of a line cannot be part of JSON: in strings it is escaped.
+    if data.count(b"\n") != len(ids) - 1:
+        return None
+    head = write_json({"ids": ids, "y": predictions})
+    return b"".join((head[:-1], b',"rows":[', data.replace(b"\n", b","), b"]}")).decode()
 
 
 def pack_arrow_events(ids: Sequence[str], predictions: Sequence[Any], data: bytes) -> bytes:
@@ -62,7 +74,7 @@ def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]
         members = [name for name in table.column_names if name in MEMBER_COLUMNS]
         rows: Any = arrow_rows(table.drop_columns(members) if members else table)
     else:
-        rows = head["x"]
+        rows = head["x"] if "x" in head else [row["x"] for row in head["rows"]]
     for id, x, y in zip(head["ids"], rows, head["y"], strict=True):
         yield id, x, y if isinstance(y, dict) else {"y": y}
 

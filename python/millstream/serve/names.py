@@ -9,7 +9,7 @@ from typing import Any
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 
-__all__ = ["check_id", "check_name", "new_id"]
+__all__ = ["check_id", "check_name", "new_id", "new_ids"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LONGEST_ID = 128
@@ -41,3 +41,12 @@ def new_id(now: int) -> str:
     number = (now & (1 << 48) - 1) << 80 | 0x7 << 76 | (random >> 62) << 64 | 0b10 << 62 | random & (1 << 62) - 1
     text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def new_ids(now: int, count: int) -> list[str]:
+    """New ids of a batch: as `new_id`, but the last 48 bits count up from a random number."""
+    first = new_id(now)
+    head, last = first[:24], int(first[24:], 16)
+    if last + count > 1 << 48:
+        last -= count
+    return [f"{head}{number:012x}" for number in range(last, last + count)]

@@ -18,8 +18,8 @@ _EVENT, _LABEL, _EVENTS, _LABELS = int(Kind.EVENT), int(Kind.LABEL), int(Kind.EV
 class Screening:
     """The labels of one group, looked up before the group is committed.
 
-    A label whose event or first label is in the same group is always written: its fate is decided when the group is
-    applied. `seqs` are the records of the events that the other labels belong to.
+    A label whose event or first label is in the same group is always written: its fate is decided when the group
+    is applied. `seqs` are the records of the events that the other labels belong to.
     """
 
     def __init__(self, state: State, group: list[Proposal]) -> None:

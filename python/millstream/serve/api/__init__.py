@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.serve.api import (
+    batch_predictions,
     description,
     events,
     examples,
@@ -26,6 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *description.OPERATIONS,
     *models.OPERATIONS,
     *predictions.OPERATIONS,
+    *batch_predictions.OPERATIONS,
     *labels.OPERATIONS,
     *examples.OPERATIONS,
     *events.OPERATIONS,

@@ -13,7 +13,7 @@ from millstream.serve.api.tables import checked_table, infinite_rows
 from millstream.serve.batches import arrow_rows
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
-__all__ = ["ARROW", "NDJSON", "Batch", "Item", "batch_of"]
+__all__ = ["ARROW", "NDJSON", "Batch", "Item", "batch_of", "table_bytes", "table_of"]
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -45,20 +45,30 @@ class Batch:
         if self.kind == NDJSON:
             return Reply(200, b"\n".join([*map(write_json, results), b""]), NDJSON)
         if self.kind == ARROW:
-            return Reply(200, _table_bytes(results), ARROW)
+            return Reply(200, _result_bytes(results), ARROW)
         return Reply.json(results)
 
 
-def _table_bytes(results: list[dict[str, Any]]) -> bytes:
+def _result_bytes(results: list[dict[str, Any]]) -> bytes:
     columns = {
         name: [each.get(name) for each in results] for name in ("id", "seq", "y", "fate", "status", "detail")
     }
     kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
-    table = pa.table(kept)
+    return table_bytes(kept)
+
+
+def table_bytes(columns: dict[str, Any]) -> bytes:
+    """Columns as Arrow IPC bytes."""
+    table = pa.table(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def table_of(call: Call) -> pa.Table | None:
+    """The table of a request, None if it has another form."""
+    return checked_table(call.request.body, _MOST_ITEMS) if call.content_type in _ARROW_NAMES else None
 
 
 def batch_of(call: Call, members: tuple[str, ...]) -> Batch:

@@ -6,10 +6,8 @@ import time
 from typing import Any
 
 from millstream.errors import MillstreamError
-from millstream.serve.api.bodies import ARROW, batch_of
 from millstream.serve.api.fields import as_json, checked_object, event_time, features, object_and_raw, optional_id
 from millstream.serve.api.operation import Operation, stream_of
-from millstream.serve.batches import pack_arrow_events, pack_events
 from millstream.serve.event_reader import StoredEvent
 from millstream.serve.fold import DEFERRED_END, prediction_of
 from millstream.serve.names import new_id
@@ -19,10 +17,20 @@ from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.served_model import Prediction, ServedModel
 from millstream.serve.stream import Entry, Stream
 
-__all__ = ["OPERATIONS", "Answered", "event_members", "predict_all", "stored_event"]
+__all__ = [
+    "MEMBERS",
+    "OPERATIONS",
+    "STATUSES",
+    "Answered",
+    "durable",
+    "event_members",
+    "item_problem",
+    "predict_all",
+    "stored_event",
+]
 
-_MEMBERS = ("id", "key", "x", "ts", "trace")
-_MEMBERS_OF_ONE = (*_MEMBERS, "defer")
+MEMBERS = ("id", "key", "x", "ts", "trace")
+_MEMBERS_OF_ONE = (*MEMBERS, "defer")
 #: Seconds that a prediction waits for a learner written in Python that is learning.
 _LEARNING = 1.0
 
@@ -141,13 +149,14 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     reply = answered.reply(id, stream)
     proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
     if call.request.query and call.query().get("wait") == "durable":
-        proposal.answer = lambda outcome: call.respond(_durable(outcome, reply))
+        proposal.answer = lambda outcome: call.respond(durable(outcome, reply))
         server.engine.committer.propose(proposal)
         return None
     return Reply.json(reply | {"stored": server.try_propose(proposal)})
 
 
-def _durable(outcome: Any, reply: dict[str, Any]) -> Reply:
+def durable(outcome: Any, reply: dict[str, Any]) -> Reply:
+    """The reply after the commit, with the number of the event's record."""
     if isinstance(outcome, BaseException):
         from millstream.serve.handler import problem_of
 
@@ -185,59 +194,6 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
     return event
 
 
-def predict_batch(call: Call) -> Reply | None:
-    """Many predictions in one request, stored as one record. A bad item is reported and does not stop the
-    others."""
-    server = call.server
-    stream = stream_of(call)
-    batch = batch_of(call, _MEMBERS)
-    now = server.engine.clock.now()
-    results: list[dict[str, Any]] = []
-    ids: list[str] = []
-    raws: list[str] = []
-    stored: list[Any] = []
-    latest: int | None = None
-    is_route = stream.name in server.engine.state.routes
-    trace = call.trace
-    start = time.perf_counter()
-    for index, item in enumerate(batch.items):
-        try:
-            if isinstance(item.error, str):
-                raise Problem(400, "malformed-json", item.error)
-            body = checked_object(item.value, _MEMBERS, f"item {index}")
-            x = features(body.get("x"), f"item {index}: x")
-            at = event_time(body, now)
-            id = optional_id(body) or new_id(now)
-            if id in ids or stream.pending.find(id) is not None:
-                raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
-            answered = predict_all(server, stream, x, str(body.get("key") or id))
-        except (Problem, MillstreamError) as error:
-            server.counters.refuse(stream.name)
-            results.append(item_problem(index, error))
-            continue
-        latest = at if latest is None or (at is not None and at > latest) else latest
-        ids.append(id)
-        raws.append(item.raw or as_json(x))
-        stored.append(event_members(answered, is_route, body.get("trace") or trace))
-        results.append(answered.reply(id, stream))
-    server.counters.predicted(stream.name, time.perf_counter() - start, len(ids))
-    if ids:
-        if batch.kind == ARROW and len(ids) == len(batch.items):
-            body_bytes: str | bytes = pack_arrow_events(ids, stored, call.request.body)
-        else:
-            body_bytes = pack_events(ids, raws, stored)
-        proposal = Proposal(Kind.EVENTS, stream, None, body_bytes, parsed=ids, time=latest)
-        if call.request.query and call.query().get("wait") == "durable":
-            proposal.answer = lambda outcome: call.respond(
-                _durable(outcome, {}) if isinstance(outcome, BaseException) else batch.reply(results)
-            )
-            server.engine.committer.propose(proposal)
-            return None
-        if not server.try_propose(proposal):
-            results = [each | {"stored": False} if "y" in each else each for each in results]
-    return batch.reply(results)
-
-
 def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
     """What the record of a batch keeps of the predictions for one example."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
@@ -254,7 +210,7 @@ def item_problem(index: int, error: Exception) -> dict[str, Any]:
     return {"item": index, **problem_of(error).describe()}
 
 
-_STATUSES = {
+STATUSES = {
     400: "malformed JSON",
     404: "unknown model",
     409: "the id belongs to an event with other features",
@@ -263,13 +219,5 @@ _STATUSES = {
 }
 
 OPERATIONS = (
-    Operation("POST", "/v1/models/{model}/predict", predict, "predict", "Predict one example", _STATUSES),
-    Operation(
-        "POST",
-        "/v1/models/{model}/predict:batch",
-        predict_batch,
-        "predict",
-        "Predict many examples: a JSON array, NDJSON or Arrow IPC",
-        _STATUSES,
-    ),
+    Operation("POST", "/v1/models/{model}/predict", predict, "predict", "Predict one example", STATUSES),
 )
