@@ -41,6 +41,16 @@ HEADERS = (
     ("origin", "http://evil"), ("accept", "*/*"), ("range", "bytes=0-"),
 )  # fmt: skip
 
+#: Windows that close while the requests are sent, and labels that wait for it.
+POLICIES: tuple[dict[str, Any], ...] = (
+    {"window": "1d", "early_window": 60, "default_label": True},
+    {"window": 0.2, "early_window": 0.2, "default_label": "late"},
+    {"window": 0.2, "learn_when": "on_window_close", "aggregate": "mean"},
+    {"window": 0.5, "learn_when": "on_window_close", "aggregate": "last", "late": "dead_letter"},
+    {"window": 0.5, "late": "learn", "max_pending": 20, "max_parked": 5, "early_window": 1},
+    {},
+)
+
 
 class Request(NamedTuple):
     """A request before it is bytes."""
@@ -84,7 +94,7 @@ def valid_requests(chance: random.Random) -> list[Request]:
     lines = ["".join(json.dumps(each) + "\n" for each in some).encode() for some in (items, labels)]
     table = _table({"id": [f"t{chance.randrange(200)}", "t-2"], "v": [1.0, None], "color": ["red", "green"]})
     tensor = {"name": "v", "shape": [2], "datatype": "FP64", "data": [1.0, 2.0]}
-    policy = {"window": "1d", "early_window": 60, "default_label": True}
+    policy = chance.choice(POLICIES)
     route: dict[str, Any] = {"champion": "m", "challengers": ["n"], "mode": "split", "split": {"n": 0.5}}
     route["promote"] = {"min_labels": 5}
     saved = linear_model.LogisticRegression().to_bytes()
@@ -110,6 +120,7 @@ def valid_requests(chance: random.Random) -> list[Request]:
         _json("POST", "/v1/models", {"name": "new", "spec": "GaussianNB", "policy": policy, "metrics": ["F1"]}),
         Request("DELETE", "/v1/models/new", b""),
         _json("PUT", "/v1/models/n/policy", policy),
+        _json("PUT", f"{model}/policy", policy),
         _json("POST", f"{model}/versions", {"version": f"v{chance.randrange(20)}"}),
         _json("POST", f"{model}/rollback", {"to": 5, "exclude": ["e1"]}),
         _json("PUT", "/v1/routes/r", route),

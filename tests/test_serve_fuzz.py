@@ -60,7 +60,7 @@ def test_random_requests(tmp_path):
         assert server.ask("GET", "/healthz")[0] == 200
         assert server.ask("GET", "/readyz")[0] == 200
         server.ask("POST", "/v1/models", {"name": "m", "spec": NOTATION})
-        assert server.ask("POST", "/v1/models/m/predict", {"x": {"v": 1.0}})[0] == 200
+        assert server.ask("POST", "/v1/models/m/predict", {"x": {"fresh": 1.0}})[0] == 200
         live = server.export()
         shown = server.ask("GET", "/v1/models/m")[1]["labels"]
         assert sum(shown["fates"].values()) == shown["received"]
