@@ -256,3 +256,19 @@ def test_labels_that_cannot_be_aggregated_do_not_stop_the_log(tmp_path, aggregat
         assert status["fates"]["collected"] == 0
         live = server.engine.state.models["m"].model.to_bytes()
     assert replayed(tmp_path / "data", from_start=True) == live
+
+
+def test_many_rollbacks_do_not_take_exponential_time(tmp_path):
+    """A rollback replays those before it; twenty of them, each of which leaves out a label, take a moment."""
+    with serve.Server(linear_model.LinearRegression(), name="m", data=tmp_path / "data", port=0) as server:
+        client = serve.Client(server.url, retries=0, timeout=60)
+        for n in range(20):
+            client.learn("m", {"v": float(n)}, float(n), id=f"e{n}")
+            client.rollback("m", exclude=["e3"])
+        assert client.model("m")["learned"] == 19
+        expected = linear_model.LinearRegression()
+        for n in range(20):
+            if n != 3:
+                expected.learn_one({"v": float(n)}, float(n))
+        assert client.export("m") == expected.to_bytes()
+    assert replayed(tmp_path / "data", from_start=True) == expected.to_bytes()

@@ -98,6 +98,9 @@ class Engine:
         self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
         self._versions = self.folder.path / "versions"
+        #: States of models that replays within the present rebuild have computed.
+        self._rebuilt: dict[tuple[str, int, frozenset[str]], tuple[dict[str, Any], dict[str, bytes]]] = {}
+        self._depth = 0
         try:
             self.store: Any = self._opened_store(salvage)
             self.recovery = Recovery()
@@ -185,13 +188,31 @@ class Engine:
         to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
         done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
         if done is None:
-            done = self._replayed(name, to, exclude)
+            done = self._replayed_once(name, to, frozenset(exclude))
         if seq:
             self._keep(done, seq)
         return done
 
-    def _replayed(self, name: str, to: int, exclude: set[str]) -> ServedModel:
-        state = self._empty_state()
+    def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+        """A replay meets the rollbacks before it, which are replays too. Each one is computed once: otherwise
+        every further rollback would take twice as long."""
+        known = self._rebuilt.get((name, to, exclude))
+        if known is not None:
+            return _served(name, *known)
+        self._depth += 1
+        try:
+            done = self._replayed(name, to, exclude)
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._rebuilt.clear()
+        if self._depth and done.is_native:
+            self._rebuilt[name, to, exclude] = done.snapshot()
+        return done
+
+    def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+        # A state without some labels must not be kept as that of a version.
+        state = State(EventReader(self.store), self._make_model, self._rebuild, lambda served, seq: None)
         state.excluded = {name: exclude}
         if not exclude:
             found, _ = newest_valid(self.folder, to)
@@ -232,9 +253,7 @@ class Engine:
             # A replay gives the same state.
             self.recovery.notes.append(f"state {seq} of {name} is not used: {error}")
             return None
-        kept = ServedModel(name, millstream.from_bytes(found.blobs["model"]), found.header["metrics"])
-        kept.restore(found.header, found.blobs)
-        return kept
+        return _served(name, found.header, found.blobs)
 
     # ------------------------------------------------------------------------------------------------- running
 
@@ -327,6 +346,13 @@ class Engine:
             keep = self.retention.limit(self.store, self.clock.now(), needed)
             if keep > self.store.first_seq:
                 self.store.trim(keep)
+
+
+def _served(name: str, header: dict[str, Any], blobs: dict[str, bytes]) -> ServedModel:
+    """A model as it was saved."""
+    served = ServedModel(name, millstream.from_bytes(blobs["model"]), header["metrics"])
+    served.restore(header, blobs)
+    return served
 
 
 def _is_data(model: Any) -> bool:
