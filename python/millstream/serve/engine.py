@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from millstream.serve.store import EventStore
 
 __all__ = ["Engine", "Recovery"]
 
+#: Records of a replay whose events are read together.
+_PART = 2000
 #: Versions of a model whose state is kept.
 _MOST_VERSIONS = 1000
 
@@ -149,9 +152,7 @@ class Engine:
                 f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed, "
                 "and were trimmed from the log"
             )
-        for record in self.store.read(state.seq + 1, last):
-            state.apply(record)
-            self.recovery.replayed += 1
+        self.recovery.replayed = self._replay(state, last)
         self.recovery.seconds = time.perf_counter() - start
         return state
 
@@ -166,6 +167,17 @@ class Engine:
             raise InvalidState(
                 f"serve: snapshot {found.seq} cannot be continued ({what}): remove the file"
             ) from None
+
+    def _replay(self, state: State, last: int) -> int:
+        """Apply the records up to the number `last`. Returns how many."""
+        records = self.store.read(state.seq + 1, last)
+        count = 0
+        while part := list(islice(records, _PART)):
+            state.prefetch(part)
+            for record in part:
+                state.apply(record)
+            count += len(part)
+        return count
 
     def _make_model(self, body: dict[str, Any]) -> Any:
         """The initial model of a "create" record."""
@@ -222,8 +234,7 @@ class Engine:
             raise InvalidValue(
                 f"serve: cannot go back to record {to}: the log starts at record {self.store.first_seq}"
             )
-        for record in self.store.read(state.seq + 1, to):
-            state.apply(record)
+        self._replay(state, to)
         if name not in state.models:
             raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
         return state.models[name]

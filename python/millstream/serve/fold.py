@@ -27,7 +27,8 @@ __all__ = ["State"]
 #: The end of the body of a deferred event.
 DEFERRED_END = ',"d":true}'
 #: Kinds and fates of common records. Looking up a member of an enumeration takes 80 ns, several times a record.
-_EVENT, _LABEL, _TICK, _ADMIN = int(Kind.EVENT), int(Kind.LABEL), int(Kind.TICK), int(Kind.ADMIN)
+_EVENT, _LABEL, _LABELS = int(Kind.EVENT), int(Kind.LABEL), int(Kind.LABELS)
+_TICK, _ADMIN = int(Kind.TICK), int(Kind.ADMIN)
 _LEARNED, _SCORED, _PARKED, _COLLECTED = Fate.LEARNED, Fate.SCORED, Fate.PARKED, Fate.COLLECTED
 _QUARANTINED = Fate.QUARANTINED
 _new = tuple.__new__
@@ -104,6 +105,18 @@ class State:
             except KeyError as error:
                 return UnknownName(f"serve: {error.args[0]!r} was deleted before")
         return None
+
+    def prefetch(self, records: Iterable[Record]) -> None:
+        """Read together the events that the labels of some records belong to; `apply` then has them in memory."""
+        ids: dict[int, list[str]] = {}
+        for _, kind, _, number, id, body in records:
+            if kind == _LABEL:
+                ids.setdefault(number, []).append(str(id))
+            elif kind == _LABELS:
+                ids.setdefault(number, []).extend([label["id"] for label in unpack_labels(body)])
+        streams = self.streams
+        found = [streams[number].pending.find_many(each) for number, each in ids.items() if number in streams]
+        self.events.prefetch([entry[0] for entries in found for entry in entries if entry is not None])
 
     def _without_stream(self, kind: int, record: Record, parsed: Any) -> Any:
         """A record that was on its way while its model was deleted: it has no effect."""

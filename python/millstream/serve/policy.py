@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Self
 
 from millstream._echo import quoted, typed
@@ -113,15 +114,17 @@ class LabelPolicy:
         if self.aggregate != "first" and self.learn_when != "on_window_close":
             raise InvalidValue(f'policy.aggregate={self.aggregate!r} needs learn_when="on_window_close"')
 
-    @property
+    @cached_property
     def window_ms(self) -> int:
         """The window in milliseconds, the unit of times in the log."""
-        return math.floor(self.window * 1000 + 0.5)
+        span: int = math.floor(self.window * 1000 + 0.5)
+        return span
 
-    @property
+    @cached_property
     def early_window_ms(self) -> int:
         """The early window in milliseconds."""
-        return math.floor(self.early_window * 1000 + 0.5)
+        span: int = math.floor(self.early_window * 1000 + 0.5)
+        return span
 
     @property
     def acts_on_close(self) -> bool:

@@ -53,14 +53,14 @@ class _Examples:
         now = call.server.engine.clock.now()
         fresh = iter(new_ids(now, len(batch.items)))
         given: set[str] = set()
-        for index, item in enumerate(batch.items):
-            body = item.value
-            if type(body) is dict and len(body) == 1 and type(body.get("x")) is dict and item.error is None:
+        errors = batch.errors
+        for index, body in enumerate(batch.items):
+            if type(body) is dict and len(body) == 1 and type(body.get("x")) is dict and index not in errors:
                 self.ids.append(next(fresh))
             else:
                 try:
-                    if isinstance(item.error, str):
-                        raise Problem(400, "malformed-json", item.error)
+                    if index in errors:
+                        raise Problem(400, "malformed-json", errors[index])
                     body = checked_object(body, MEMBERS, f"item {index}")
                     features(body.get("x"), f"item {index}: x")
                     at = event_time(body, now)

@@ -3,7 +3,7 @@ form."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from millstream.serve.api.tables import checked_table, infinite_rows
 from millstream.serve.batches import arrow_rows
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
-__all__ = ["ARROW", "NDJSON", "Batch", "Item", "batch_of", "table_bytes", "table_of"]
+__all__ = ["ARROW", "NDJSON", "Batch", "batch_of", "table_bytes", "table_of"]
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -24,19 +24,11 @@ _ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
 _MOST_ITEMS = 100_000
 
 
-class Item(NamedTuple):
-    """One item: its value and the text of its features, or the error of its line."""
-
-    value: Any
-    raw: str | None = None
-    error: str | None = None
-
-
 class Batch:
-    """The items of a request, and how they were sent."""
+    """The items of a request, the errors of some of them by index, and how they were sent."""
 
-    def __init__(self, kind: str, items: list[Item]) -> None:
-        self.kind, self.items = kind, items
+    def __init__(self, kind: str, items: list[Any], errors: dict[int, str] | None = None) -> None:
+        self.kind, self.items, self.errors = kind, items, errors or {}
         if len(items) > _MOST_ITEMS:
             raise Problem(413, "body-too-large", f"body: at most {_MOST_ITEMS} items, got {len(items)}")
 
@@ -76,28 +68,25 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
     kind = call.content_type
     if kind in _NDJSON_NAMES:
         values, errors = parse_json_lines(call.request.body)
-        return Batch(NDJSON, [Item(value, None, errors.get(index)) for index, value in enumerate(values)])
+        return Batch(NDJSON, values, errors)
     if kind in _ARROW_NAMES:
-        return Batch(ARROW, _arrow_items(call.request.body, members))
+        return Batch(ARROW, *_arrow_items(call.request.body, members))
     value = json_body(call)
     if not isinstance(value, list):
         raise Problem(422, "invalid", f"body: must be an array of objects, or NDJSON as {NDJSON}")
-    return Batch(JSON, [Item(each) for each in value])
+    return Batch(JSON, value)
 
 
-def _arrow_items(data: bytes, members: tuple[str, ...]) -> list[Item]:
-    """The rows of a table. Columns `id`, `key`, `ts`, `y` and `weight` are members; in predictions, all others
-    features."""
+def _arrow_items(data: bytes, members: tuple[str, ...]) -> tuple[list[Any], dict[int, str]]:
+    """The rows of a table, and what is wrong with some of them. Columns `id`, `key`, `ts`, `y` and `weight` are
+    members; in predictions, all others are features."""
     table = checked_table(data, _MOST_ITEMS)
     own = [name for name in table.column_names if name in members and name != "x"]
     rows, wrong = arrow_rows(table), infinite_rows(table)
     if "x" in members and "y" not in members:
-        return [
-            Item(
-                {name: row[name] for name in own if name in row}
-                | {"x": {k: v for k, v in row.items() if k not in own}},
-                error=wrong.get(index),
-            )
-            for index, row in enumerate(rows)
+        rows = [
+            {name: row[name] for name in own if name in row}
+            | {"x": {name: value for name, value in row.items() if name not in own}}
+            for row in rows
         ]
-    return [Item(row, error=wrong.get(index)) for index, row in enumerate(rows)]
+    return rows, wrong
