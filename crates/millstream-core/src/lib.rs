@@ -13,6 +13,7 @@
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
+//! | JSON of untrusted bodies | `json`; events that wait for a label: `serving` |
 //! | streams with a known truth | `synth`; randomness from a seed: `numeric::random`, `numeric::elementary` |
 
 pub mod anomaly;
@@ -38,6 +39,7 @@ pub mod forecaster;
 pub mod forest;
 pub mod generator;
 pub mod held;
+pub mod json;
 pub mod kernel;
 pub mod key;
 pub mod key_table;
@@ -65,6 +67,7 @@ pub mod row;
 pub mod sampler;
 pub mod sampling;
 pub mod schema;
+pub mod serving;
 pub mod sketch;
 pub mod statistic;
 pub mod stats;

@@ -12,6 +12,7 @@ mod dicts;
 mod errors;
 mod feature_rows;
 mod generator;
+mod http;
 mod json;
 mod labels;
 mod lock;
@@ -25,6 +26,7 @@ mod prequential;
 mod samples;
 mod saved;
 mod series;
+mod serving;
 mod signals;
 mod sketches;
 mod targets;
@@ -48,6 +50,8 @@ mod _core {
     #[pymodule_export]
     use crate::generator::Generator;
     #[pymodule_export]
+    use crate::http::{HttpRequest, HttpServer};
+    #[pymodule_export]
     use crate::json::are_objects;
     #[pymodule_export]
     use crate::lock::_forked;
@@ -67,6 +71,10 @@ mod _core {
     use crate::saved::{seal, SavedFile};
     #[pymodule_export]
     use crate::series::Forecaster;
+    #[pymodule_export]
+    use crate::serving::{
+        crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json, PendingEvents,
+    };
     #[pymodule_export]
     use crate::sketches::Sketch;
     #[pymodule_export]

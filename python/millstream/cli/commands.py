@@ -9,12 +9,15 @@ from millstream.cli import (
     demo,
     describe,
     drift,
+    events,
     forecast,
     generate,
     inspect,
     paper,
     predict,
+    replay,
     run,
+    serve,
 )
 from millstream.cli import list as list_command
 
@@ -26,6 +29,9 @@ COMMANDS = (
     drift.COMMAND,
     forecast.COMMAND,
     predict.COMMAND,
+    serve.COMMAND,
+    events.COMMAND,
+    replay.COMMAND,
     inspect.COMMAND,
     list_command.COMMAND,
     describe.COMMAND,

@@ -60,7 +60,8 @@ class Option:
         if self.choices:
             settings["choices"] = self.choices
         if self.is_argument:
-            settings |= {"metavar": self.value, "nargs": "?" if self.optional else None}
+            several = "*" if self.many else "?"
+            settings |= {"metavar": self.value, "nargs": several if self.optional else None}
             parser.add_argument(self.names[0], **{k: v for k, v in settings.items() if v is not None})
             return
         if self.many:

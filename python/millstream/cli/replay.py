@@ -1,0 +1,78 @@
+"""`millstream replay`: compute the state of a server from its log, offline."""
+
+from __future__ import annotations
+
+import hashlib
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from millstream._files import write_whole
+from millstream.cli import show
+from millstream.cli.errors import UsageError
+from millstream.cli.options import JSON, OK, Command, Option, count
+
+__all__ = ["COMMAND"]
+
+
+def main(given: Namespace) -> int:
+    """Run the command."""
+    from millstream.serve.engine import Engine
+
+    engine = Engine(given.data, read_only=True, until=given.until, from_start=given.from_start)
+    state = engine.state
+    found: list[dict[str, Any]] = []
+    for name, served in state.models.items():
+        data = served.model.to_bytes() if served.is_native else b""
+        found.append(
+            {
+                "model": name,
+                "seq": served.seq,
+                "learned": served.learned,
+                "metrics": served.figures(),
+                "sha256": hashlib.sha256(data).hexdigest() if data else None,
+            }
+        )
+        if given.save is not None and (given.model in (None, name)):
+            if given.model is None and len(state.models) > 1:
+                raise UsageError("--save needs --model: the folder has several models")
+            write_whole(Path(given.save), data)
+    engine.stop()
+    if given.json:
+        show.say(show.as_json({"seq": state.seq, "replayed": engine.recovery.replayed, "models": found}))
+        return OK
+    for each in found:
+        figures = ", ".join(
+            f"{name} {show.number(value)}" for name, value in each["metrics"].items() if value is not None
+        )
+        show.say(
+            f"{each['model']}: {show.counted(each['learned'], 'example')} learned; {figures or 'not scored yet'}"
+        )
+        show.say(f"  sha256 {each['sha256']}")
+    show.remark(
+        f"record {state.seq}: {show.counted(engine.recovery.replayed, 'record')} replayed "
+        f"in {engine.recovery.seconds:.2f} s",
+        False,
+    )
+    return OK
+
+
+COMMAND = Command(
+    "replay",
+    "compute the state of a server from its log, offline",
+    "Replays the log of a data folder up to a record, and prints or saves the models. The bytes of a model are\n"
+    "those that the server had at that record. The folder is not changed, and its server may run meanwhile.",
+    (
+        Option(("data",), "data folder of millstream serve", value="FOLDER", complete="file"),
+        Option(("--until",), "number of the last record to apply", value="SEQ", kind=count),
+        Option(("--model",), "name of the model to save", value="NAME"),
+        Option(("--save",), "file for the model", value="FILE", complete="file"),
+        Option(("--from-start",), "ignore snapshots and replay every record"),
+        JSON,
+    ),
+    (
+        ("the present state", "replay ./data"),
+        ("a model as it was at record 1000", "replay ./data --until 1000 --model late --save late_1000.ms"),
+    ),
+    main,
+)

@@ -1,0 +1,189 @@
+"""`millstream serve`: answer predictions over HTTP, and learn from labels whenever they arrive."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from millstream._echo import plain, quoted
+from millstream.cli import show
+from millstream.cli.errors import UsageError
+from millstream.cli.models import is_saved, model_of
+from millstream.cli.options import OK, QUIET, Command, Option, count, grouped, positive
+
+__all__ = ["COMMAND"]
+
+
+def main(given: Namespace) -> int:
+    """Run the command."""
+    if given.create_token:
+        return _create_tokens(given)
+    from millstream.serve import Server
+
+    models = _models(given)
+    policy = {
+        name: value
+        for name, value in (
+            ("window", given.window),
+            ("early_window", given.early_window),
+            ("learn_when", given.learn_when),
+            ("late", given.late),
+        )
+        if value is not None
+    }
+    settings = {
+        "max_connections": given.max_connections,
+        "max_body_bytes": given.max_body,
+        "threads": given.threads,
+    }
+    server = Server(
+        data=given.data,
+        models=models,
+        host=given.host,
+        port=given.port,
+        policy=policy,
+        metrics=given.metric,
+        retention=_retention(given),
+        salvage=given.salvage,
+        settings={name: value for name, value in settings.items() if value is not None},
+    )
+    _report_recovery(server, given)
+    server.start()
+    known = sorted(server.engine.state.by_name)
+    if not known:
+        server.stop()
+        raise UsageError(f"no model given, and {given.data} has none: millstream serve MODEL --data {given.data}")
+    show.remark(f"serving {', '.join(known)} at {server.url}  (dashboard: {server.url}/)", given.quiet)
+    if given.demo:
+        from millstream.serve.demo import start_demo
+
+        start_demo(server, given.demo_rate)
+    return server.serve_forever()
+
+
+def _retention(given: Namespace) -> Any:
+    if given.retain_age is None and given.retain_bytes is None:
+        return None
+    from millstream.serve import Retention
+
+    return Retention(given.retain_age, given.retain_bytes)
+
+
+def _create_tokens(given: Namespace) -> int:
+    from millstream.serve.folder import DataFolder
+    from millstream.serve.tokens import Tokens
+
+    with DataFolder(given.data) as folder:
+        tokens = Tokens(folder.tokens, required=False)
+        for text in given.create_token:
+            name, _, scopes = text.partition(":")
+            token = tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name)
+            show.say(token)
+    show.remark("the token is shown once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    return OK
+
+
+def _models(given: Namespace) -> dict[str, Any]:
+    if given.demo:
+        from millstream.serve.demo import demo_model
+
+        return {"flights": demo_model()}
+    names = given.name or []
+    if len(names) > len(given.models):
+        raise UsageError(f"{len(names)} names for {len(given.models)} models")
+    found: dict[str, Any] = {}
+    for index, text in enumerate(given.models):
+        name = names[index] if index < len(names) else _name_of(text)
+        if name in found:
+            raise UsageError(f"two models named {quoted(name)}: give each one its --name")
+        found[name] = model_of(text)
+    return found
+
+
+def _name_of(text: str) -> str:
+    """The name of a model: the stem of its file, or the last class of its description."""
+    if is_saved(text):
+        return Path(text).stem
+    words = re.findall(r"[A-Za-z]\w*(?=\s*(?:\(|$|\|))", text)
+    return words[-1] if words else "model"
+
+
+def _report_recovery(server: Any, given: Namespace) -> None:
+    recovery = server.engine.recovery
+    if recovery.replayed or recovery.snapshot_seq:
+        source = f"read the snapshot of record {recovery.snapshot_seq:,}, " if recovery.snapshot_seq else ""
+        replayed = show.counted(recovery.replayed, "record")
+        show.remark(f"{source}replayed {replayed} in {recovery.seconds:.2f} s", given.quiet)
+    for note in recovery.notes:
+        show.warn(plain(note, 400))
+
+
+COMMAND = Command(
+    "serve",
+    "answer predictions over HTTP, and learn from labels whenever they arrive",
+    "Every prediction is stored with its features in the data folder. When its label arrives, seconds or weeks\n"
+    "later, the model learns what it was asked, once, even if the server was killed in between. Start it again\n"
+    "on the same folder to continue; a model that the folder knows is not read from its file again.",
+    (
+        Option(
+            ("models",),
+            'saved models, or descriptions such as "StandardScaler | LogisticRegression"',
+            value="MODEL",
+            optional=True,
+            many=True,
+            complete="file",
+        ),
+        Option(("--data",), "data folder", value="FOLDER", default="data", complete="file"),
+        Option(("--host",), "address to listen on", value="ADDRESS", default="127.0.0.1"),
+        Option(("--port",), "port to listen on; 0 chooses one", value="PORT", kind=count, default=8000),
+        Option(("--name",), "name of a model, in the order of the models", value="NAME", many=True),
+        Option(("--metric",), "metric of new models; may be repeated", value="METRIC", many=True),
+        *grouped(
+            "labels of new models",
+            Option(("--window",), "how long an event waits for its label, such as 7d or 90s", value="SPAN"),
+            Option(("--early-window",), "how long a label waits for its event", value="SPAN"),
+            Option(
+                ("--learn-when",), "when labels are learned", choices=("on_label", "on_window_close"), value="WHEN"
+            ),
+            Option(
+                ("--late",),
+                "what happens to a label after the window",
+                choices=("drop", "learn", "dead_letter"),
+                value="WHAT",
+            ),
+        ),
+        *grouped(
+            "server",
+            Option(("--retain-age",), "remove records older than this from the log, such as 90d", value="SPAN"),
+            Option(("--retain-bytes",), "keep the log below this size", value="BYTES", kind=positive),
+            Option(("--max-connections",), "maximum number of connections", value="COUNT", kind=positive),
+            Option(("--max-body",), "maximum number of bytes of a request", value="BYTES", kind=positive),
+            Option(("--threads",), "threads of the protocol", value="COUNT", kind=positive),
+            Option(
+                ("--create-token",),
+                "create an access token with the scopes predict, label, admin or metrics, print it, and exit",
+                value="NAME:SCOPE,…",
+                many=True,
+            ),
+            Option(("--salvage",), "open a damaged log without its damaged records"),
+            Option(("--demo",), "serve a model of flight delays that feeds itself, with late labels"),
+            Option(("--demo-rate",), "flights per second of the demo", value="COUNT", kind=positive, default=200),
+        ),
+        QUIET,
+    ),
+    (
+        ("serve a saved model; its name is late", "serve late.ms --data ./data"),
+        (
+            "a new model, by its description",
+            'serve "StandardScaler | LogisticRegression" --name late --data ./data',
+        ),
+        ("watch a model of flight delays learn", "serve --demo --data ./demo"),
+        (
+            "create a token for clients that predict and label",
+            "serve --data ./data --create-token web:predict,label",
+        ),
+    ),
+    main,
+)

@@ -1,0 +1,251 @@
+"""Many predictions in one request, stored as one record.
+
+One native model predicts all examples of a batch together. Routes, learners written in Python, probabilities and
+batches with a bad item take the way of single examples, which reports the bad item and predicts the others.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millstream import roles
+from millstream._core import parse_json, write_json
+from millstream.errors import MillstreamError
+from millstream.serve.api.bodies import ARROW, NDJSON, Batch, batch_of, table_bytes, table_of
+from millstream.serve.api.fields import checked_object, event_time, features, optional_id
+from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.api.predictions import (
+    MEMBERS,
+    STATUSES,
+    Answered,
+    durable,
+    event_members,
+    item_problem,
+    predict_all,
+)
+from millstream.serve.batches import MEMBER_COLUMNS, pack_arrow_events, pack_events, pack_lines
+from millstream.serve.names import new_ids
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Kind
+from millstream.serve.requests import Call, Problem, Reply
+from millstream.serve.served_model import ServedModel
+from millstream.serve.stream import Stream
+
+__all__ = ["OPERATIONS"]
+
+#: Columns whose numbers a float holds exactly.
+_EXACT = (pa.float64(), pa.float32(), pa.int32(), pa.int16(), pa.int8(), pa.uint32(), pa.uint16(), pa.uint8())
+
+
+class _Examples:
+    """The valid examples of a batch, and for each item the result: None until it is predicted."""
+
+    def __init__(self, call: Call, stream: Stream, batch: Batch) -> None:
+        self.results: list[dict[str, Any] | None] = []
+        self.ids: list[str] = []
+        self.xs: list[dict[str, Any]] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.latest: int | None = None
+        now = call.server.engine.clock.now()
+        fresh = iter(new_ids(now, len(batch.items)))
+        given: set[str] = set()
+        errors = batch.errors
+        for index, body in enumerate(batch.items):
+            if type(body) is dict and len(body) == 1 and type(body.get("x")) is dict and index not in errors:
+                self.ids.append(next(fresh))
+            else:
+                try:
+                    if index in errors:
+                        raise Problem(400, "malformed-json", errors[index])
+                    body = checked_object(body, MEMBERS, f"item {index}")
+                    features(body.get("x"), f"item {index}: x")
+                    at = event_time(body, now)
+                    id = optional_id(body)
+                    if id is None:
+                        id = next(fresh)
+                    elif id in given or stream.pending.find(id) is not None:
+                        raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
+                    else:
+                        given.add(id)
+                except (Problem, MillstreamError) as error:
+                    call.server.counters.refuse(stream.name)
+                    self.results.append(item_problem(index, error))
+                    continue
+                self.ids.append(id)
+                self.latest = at if self.latest is None or (at is not None and at > self.latest) else self.latest
+            self.bodies.append(body)
+            self.xs.append(body["x"])
+            self.results.append(None)
+
+    def drop(self, dropped: set[int]) -> None:
+        """Remove examples that could not be predicted."""
+        self.ids = [id for place, id in enumerate(self.ids) if place not in dropped]
+        self.bodies = [body for place, body in enumerate(self.bodies) if place not in dropped]
+        self.xs = [body["x"] for body in self.bodies]
+
+
+def predict_batch(call: Call) -> Reply | None:
+    """Many predictions in one request, stored as one record. A bad item is reported and does not stop the
+    others."""
+    server, stream = call.server, stream_of(call)
+    served = _single(server, stream)
+    if served is not None and (table := table_of(call)) is not None and _is_exact(table):
+        reply = _predict_table(call, stream, served, table)
+        if reply is not None:
+            return reply[0]
+    batch = batch_of(call, MEMBERS)
+    examples = _Examples(call, stream, batch)
+    start = time.perf_counter()
+    trace = call.trace
+    ys = None if served is None or trace else _predicted(served, examples.xs)
+    if ys is None or any("trace" in body for body in examples.bodies):
+        stored, replies = _one_by_one(call, stream, examples, trace)
+    else:
+        stored, replies = ys, _replies(served, stream.name, examples.ids, ys)  # type: ignore[arg-type]
+    server.counters.predicted(stream.name, time.perf_counter() - start, len(replies))
+    predicted = iter(replies)
+    results = [next(predicted) if each is None else each for each in examples.results]
+    if not examples.ids:
+        return batch.reply(results)
+    body = _packed(call, batch, examples, stored)
+    proposal = Proposal(Kind.EVENTS, stream, None, body, parsed=examples.ids, time=examples.latest)
+    return _propose(call, proposal, lambda: batch.reply(results), lambda: batch.reply(_not_stored(results)))
+
+
+def _single(server: Any, stream: Stream) -> ServedModel | None:
+    """The model of a stream if it can predict many examples together: native, no route, no probabilities."""
+    served: ServedModel | None = server.engine.state.models.get(stream.name)
+    if served is None or stream.name in server.engine.state.routes or not served.is_native or served.wants_proba:
+        return None
+    return served if served.role in (roles.CLASSIFIER, roles.REGRESSOR) else None
+
+
+def _predicted(served: ServedModel, xs: list[dict[str, Any]]) -> list[Any] | None:
+    """The predictions of all examples, or None if one of them cannot be predicted."""
+    predict = served.model.predict_one
+    try:
+        ys = [predict(x) for x in xs]
+    except MillstreamError:
+        return None
+    return ys if served.role is roles.CLASSIFIER or _are_finite(ys) else None
+
+
+def _are_finite(ys: list[Any]) -> bool:
+    return all(type(y) is float and y - y == 0.0 for y in ys)
+
+
+def _replies(served: ServedModel, name: str, ids: list[str], ys: list[Any]) -> list[dict[str, Any]]:
+    version, seq = served.version, served.seq
+    return [
+        {"id": id, "model": name, "version": version, "seq": seq, "y": y} for id, y in zip(ids, ys, strict=True)
+    ]
+
+
+def _one_by_one(
+    call: Call, stream: Stream, examples: _Examples, trace: str | None
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Predict each example for itself; those that fail become results."""
+    server = call.server
+    is_route = stream.name in server.engine.state.routes
+    places = [index for index, result in enumerate(examples.results) if result is None]
+    stored: list[Any] = []
+    replies: list[dict[str, Any]] = []
+    dropped: set[int] = set()
+    for place, (index, id, body) in enumerate(zip(places, examples.ids, examples.bodies, strict=True)):
+        try:
+            answered: Answered = predict_all(server, stream, body["x"], str(body.get("key") or id))
+        except (Problem, MillstreamError) as error:
+            server.counters.refuse(stream.name)
+            examples.results[index] = item_problem(index, error)
+            dropped.add(place)
+            continue
+        stored.append(event_members(answered, is_route, body.get("trace") or trace))
+        replies.append(answered.reply(id, stream))
+    if dropped:
+        examples.drop(dropped)
+    return stored, replies
+
+
+def _packed(call: Call, batch: Batch, examples: _Examples, stored: list[Any]) -> str | bytes:
+    """The body of the record: the examples as they were sent, unless some of them were refused."""
+    if any(type(value) in (dict, list) for x in examples.xs for value in x.values()):
+        text = pack_events(examples.ids, [write_json(examples.xs)[1:-1].decode()], stored)
+        # In the record they are nested deeper than in the request, and a replay must be able to read them.
+        parse_json(text)
+        return text
+    if len(examples.ids) == len(batch.items):
+        if batch.kind == ARROW:
+            return pack_arrow_events(examples.ids, stored, call.request.body)
+        if batch.kind == NDJSON:
+            lines = pack_lines(examples.ids, call.request.body, stored)
+            if lines is not None:
+                return lines
+    return pack_events(examples.ids, [write_json(examples.xs)[1:-1].decode()], stored)
+
+
+def _propose(call: Call, proposal: Proposal, reply: Any, not_stored: Any) -> Reply | None:
+    if call.request.query and call.query().get("wait") == "durable":
+        proposal.answer = lambda outcome: call.respond(
+            durable(outcome, {}) if isinstance(outcome, BaseException) else reply()
+        )
+        call.server.engine.committer.propose(proposal)
+        return None
+    found: Reply = reply() if call.server.try_propose(proposal) else not_stored()
+    return found
+
+
+def _not_stored(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each | {"stored": False} if "y" in each else each for each in results]
+
+
+# ------------------------------------------------------------------------------------------------------ tables
+
+
+def _is_exact(table: pa.Table) -> bool:
+    """Whether a table has features only, all of them finite numbers."""
+    if not table.num_rows or any(
+        field.name in MEMBER_COLUMNS or field.name == "x" or field.type not in _EXACT for field in table.schema
+    ):
+        return False
+    # With NumPy, pyarrow would import pandas, which takes a second.
+    return all(not column.null_count and pc.all(pc.is_finite(column)).as_py() for column in table.itercolumns())
+
+
+def _predict_table(call: Call, stream: Stream, served: ServedModel, table: pa.Table) -> tuple[Reply | None] | None:
+    """The reply to a table of numbers; None if an example cannot be predicted."""
+    server = call.server
+    if call.trace:
+        return None
+    start = time.perf_counter()
+    seq = served.seq
+    try:
+        ys = served.model.predict_many(table).tolist()
+    except MillstreamError:
+        return None
+    if served.role is roles.REGRESSOR and not _are_finite(ys):
+        return None
+    ids = new_ids(server.engine.clock.now(), len(ys))
+    server.counters.predicted(stream.name, time.perf_counter() - start, len(ys))
+    proposal = Proposal(Kind.EVENTS, stream, None, pack_arrow_events(ids, ys, call.request.body), parsed=ids)
+
+    def reply(**more: Any) -> Reply:
+        columns = {"id": ids, "seq": pa.repeat(seq, len(ys)), "y": ys}
+        return Reply(200, table_bytes(columns | more), ARROW)
+
+    return (_propose(call, proposal, reply, lambda: reply(stored=[False] * len(ys))),)
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/models/{model}/predict:batch",
+        predict_batch,
+        "predict",
+        "Predict many examples: a JSON array, NDJSON or Arrow IPC",
+        STATUSES,
+    ),
+)

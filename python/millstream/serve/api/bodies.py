@@ -1,0 +1,92 @@
+"""Batches in requests: a JSON array, NDJSON (one object per line) or Arrow IPC bytes; replies have the same
+form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from millstream._core import parse_json_lines, write_json
+from millstream.serve.api.fields import json_body
+from millstream.serve.api.tables import checked_table, infinite_rows
+from millstream.serve.batches import arrow_rows
+from millstream.serve.requests import JSON, Call, Problem, Reply
+
+__all__ = ["ARROW", "NDJSON", "Batch", "batch_of", "table_bytes", "table_of"]
+
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonlines", "application/jsonl", "text/x-ndjson")
+_ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
+
+#: Items of one request.
+_MOST_ITEMS = 100_000
+
+
+class Batch:
+    """The items of a request, the errors of some of them by index, and how they were sent."""
+
+    def __init__(self, kind: str, items: list[Any], errors: dict[int, str] | None = None) -> None:
+        self.kind, self.items, self.errors = kind, items, errors or {}
+        if len(items) > _MOST_ITEMS:
+            raise Problem(413, "body-too-large", f"body: at most {_MOST_ITEMS} items, got {len(items)}")
+
+    def reply(self, results: list[dict[str, Any]]) -> Reply:
+        """A reply with one result per item, in their order."""
+        if self.kind == NDJSON:
+            return Reply(200, b"\n".join([*map(write_json, results), b""]), NDJSON)
+        if self.kind == ARROW:
+            return Reply(200, _result_bytes(results), ARROW)
+        return Reply.json(results)
+
+
+def _result_bytes(results: list[dict[str, Any]]) -> bytes:
+    columns = {
+        name: [each.get(name) for each in results] for name in ("id", "seq", "y", "fate", "status", "detail")
+    }
+    kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    return table_bytes(kept)
+
+
+def table_bytes(columns: dict[str, Any]) -> bytes:
+    """Columns as Arrow IPC bytes."""
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_of(call: Call) -> pa.Table | None:
+    """The table of a request, None if it has another form."""
+    return checked_table(call.request.body, _MOST_ITEMS) if call.content_type in _ARROW_NAMES else None
+
+
+def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
+    """The items of a request."""
+    kind = call.content_type
+    if kind in _NDJSON_NAMES:
+        values, errors = parse_json_lines(call.request.body)
+        return Batch(NDJSON, values, errors)
+    if kind in _ARROW_NAMES:
+        return Batch(ARROW, *_arrow_items(call.request.body, members))
+    value = json_body(call)
+    if not isinstance(value, list):
+        raise Problem(422, "invalid", f"body: must be an array of objects, or NDJSON as {NDJSON}")
+    return Batch(JSON, value)
+
+
+def _arrow_items(data: bytes, members: tuple[str, ...]) -> tuple[list[Any], dict[int, str]]:
+    """The rows of a table, and what is wrong with some of them. Columns `id`, `key`, `ts`, `y` and `weight` are
+    members; in predictions, all others are features."""
+    table = checked_table(data, _MOST_ITEMS)
+    own = [name for name in table.column_names if name in members and name != "x"]
+    rows, wrong = arrow_rows(table), infinite_rows(table)
+    if "x" in members and "y" not in members:
+        rows = [
+            {name: row[name] for name in own if name in row}
+            | {"x": {name: value for name, value in row.items() if name not in own}}
+            for row in rows
+        ]
+    return rows, wrong

@@ -1,0 +1,53 @@
+"""Labelled examples without a prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.serve.api.fields import as_json, checked_object, features, object_and_raw, optional_id
+from millstream.serve.api.labels import label_of, label_reply
+from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.names import check_id
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Kind
+from millstream.serve.requests import Call, Reply
+
+__all__ = ["OPERATIONS"]
+
+_MEMBERS = ("id", "x", "y", "ts", "weight")
+
+
+def learn(call: Call) -> Reply | None:
+    """Learn an example once: an id, or the header Idempotency-Key, identifies a request that is sent again."""
+    stream = stream_of(call)
+    body, _ = object_and_raw(call.request.body, "x")
+    checked_object(body, _MEMBERS)
+    label, at = label_of(body, call.server.engine.clock.now())
+    label.setdefault("x", {}) if call.server.is_forecaster(stream) else features(label.get("x"))
+    id: Any = optional_id(body)
+    if id is None and call.request.header("idempotency-key"):
+        id = check_id(call.request.header("idempotency-key"))
+    respond = call.respond
+    proposal = Proposal(
+        Kind.LEARN,
+        stream,
+        id,
+        as_json(label),
+        parsed=label,
+        time=at,
+        answer=lambda outcome: respond(label_reply(outcome, id)),
+    )
+    call.server.engine.committer.propose(proposal)
+    return None
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/models/{model}/learn",
+        learn,
+        "label",
+        "Learn a labelled example",
+        {201: "learned", 200: "learned before", 409: "another example has this id", 422: "cannot be learned"},
+    ),
+)

@@ -1,0 +1,38 @@
+"""Is the server alive, and is it ready?"""
+
+from __future__ import annotations
+
+from millstream.serve.api.operation import Operation
+from millstream.serve.requests import Call, Problem, Reply
+
+__all__ = ["OPERATIONS", "STALL"]
+
+
+#: Seconds after which the handler or a learner counts as hanging.
+STALL = 10.0
+
+
+def healthz(call: Call) -> Reply:
+    """Alive: no learner hangs. The HTTP server answers this itself, unless a learner hangs in the log thread."""
+    stalled = call.server.engine.committer.stalled(STALL)
+    if stalled is not None:
+        raise Problem(
+            503, "learner-stalled", f"{stalled}: its learner has not returned for more than {STALL:g} seconds"
+        )
+    return Reply.json({"status": "ok"})
+
+
+def readyz(call: Call) -> Reply:
+    """Ready: the log was replayed, and records can be written."""
+    committer = call.server.engine.committer
+    if not call.server.is_ready:
+        raise Problem(503, "not-ready", "the server is starting or stopping")
+    if committer.disk_error is not None:
+        raise Problem(503, "disk-full", committer.disk_error)
+    return Reply.json({"status": "ready", "seq": call.server.engine.state.seq})
+
+
+OPERATIONS = (
+    Operation("GET", "/healthz", healthz, None, "Is the server alive?"),
+    Operation("GET", "/readyz", readyz, None, "Is the server ready?", {503: "not ready"}),
+)

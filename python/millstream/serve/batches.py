@@ -1,0 +1,106 @@
+"""Bodies of records that hold a whole batch: JSON, or a JSON header followed by the Arrow bytes as they were
+sent."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from millstream._core import parse_json, write_json
+
+__all__ = [
+    "MEMBER_COLUMNS",
+    "arrow_rows",
+    "pack_arrow_events",
+    "pack_events",
+    "pack_labels",
+    "pack_lines",
+    "unpack_events",
+    "unpack_ids",
+    "unpack_labels",
+]
+
+#: Columns of a table of examples that are members of the request, not features.
+MEMBER_COLUMNS = ("id", "key", "ts", "trace")
+
+#: First byte of a body with Arrow bytes; JSON never starts with it.
+_ARROW = b"\x01"
+
+
+def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[Any]) -> str:
+    """The body of a batch of events. `raw` holds the JSON text of the features as they were sent."""
+    head = write_json({"ids": ids, "y": predictions}).decode()
+    return f'{head[:-1]},"x":[{",".join(raw)}]}}'
+
+
+def pack_lines(ids: Sequence[str], data: bytes, predictions: Sequence[Any]) -> str | None:
+    """The body of a batch of events that arrived as NDJSON, with the lines as they were sent under `rows`. None if
+    there are blank lines."""
+    data = data.strip()
+    # A newline inside of a line cannot be part of JSON: in strings it is escaped.
+    if data.count(b"\n") != len(ids) - 1:
+        return None
+    head = write_json({"ids": ids, "y": predictions})
+    return b"".join((head[:-1], b',"rows":[', data.replace(b"\n", b","), b"]}")).decode()
+
+
+def pack_arrow_events(ids: Sequence[str], predictions: Sequence[Any], data: bytes) -> bytes:
+    """The body of a batch of events that arrived as Arrow IPC bytes."""
+    head = write_json({"ids": ids, "y": predictions})
+    return _ARROW + len(head).to_bytes(4, "little") + head + data
+
+
+def unpack_ids(body: str | bytes) -> list[str]:
+    """The ids of a batch of events."""
+    ids: list[str] = _head(body)["ids"]
+    return ids
+
+
+def _head(body: str | bytes) -> dict[str, Any]:
+    if isinstance(body, bytes) and body[:1] == _ARROW:
+        body = body[5 : 5 + int.from_bytes(body[1:5], "little")]
+    head: dict[str, Any] = parse_json(body)
+    return head
+
+
+def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The events of a batch: id, features, and the record members of a single event."""
+    head = _head(body)
+    if isinstance(body, bytes) and body[:1] == _ARROW:
+        table = read_arrow(body[5 + int.from_bytes(body[1:5], "little") :])
+        members = [name for name in table.column_names if name in MEMBER_COLUMNS]
+        rows: Any = arrow_rows(table.drop_columns(members) if members else table)
+    else:
+        rows = head["x"] if "x" in head else [row["x"] for row in head["rows"]]
+    for id, x, y in zip(head["ids"], rows, head["y"], strict=True):
+        yield id, x, y if isinstance(y, dict) else {"y": y}
+
+
+def read_arrow(data: bytes) -> pa.Table:
+    """The table in Arrow IPC bytes, of the stream or the file format."""
+    source = io.BytesIO(data)
+    if data[:6] == b"ARROW1":
+        return pa.ipc.open_file(source).read_all()
+    return pa.ipc.open_stream(source).read_all()
+
+
+def arrow_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table as dicts without missing values. NaN is missing, as in pandas."""
+    return [
+        {name: value for name, value in row.items() if value is not None and value == value}
+        for row in table.to_pylist()
+    ]
+
+
+def pack_labels(labels: Sequence[dict[str, Any]]) -> str:
+    """The body of a batch of labels, each with `id`, `y` and optional members."""
+    return write_json(labels).decode()
+
+
+def unpack_labels(body: str | bytes) -> list[dict[str, Any]]:
+    """The labels of a batch."""
+    labels: list[dict[str, Any]] = parse_json(body)
+    return labels

@@ -1,0 +1,331 @@
+"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the
+outcomes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+from millstream._core import write_json
+from millstream.errors import InvalidValue, MillstreamError
+from millstream.serve.batches import pack_labels
+from millstream.serve.clock import Clock
+from millstream.serve.counters import Histogram
+from millstream.serve.fates import Outcome
+from millstream.serve.faults import crash_point
+from millstream.serve.fold import State
+from millstream.serve.proposal import Proposal
+from millstream.serve.records import Draft, Kind, Record
+from millstream.serve.screening import Screening
+from millstream.serve.store import EventStore
+from millstream.serve.store_errors import StoreFailed, StoreFull
+
+__all__ = ["Committer", "QueueFull", "Stopped"]
+
+#: Proposals and bytes of one group, so that one commit stays short.
+_MOST_PROPOSALS = 4096
+_MOST_BYTES = 8 << 20
+#: Records that models learn from.
+_TEACHING = (Kind.LABEL, Kind.LABELS, Kind.LEARN)
+#: Seconds without a record after which the time is written to the log, so that windows close on a quiet server.
+_TICK = 1.0
+
+
+class QueueFull(MillstreamError):
+    """More proposals wait than the server accepts."""
+
+
+class Stopped(MillstreamError):
+    """The log accepts no more records."""
+
+
+class Committer:
+    """Owns the state: only its thread changes it.
+
+    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the
+    state take it; predictions do not need it.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        store: EventStore,
+        clock: Clock,
+        *,
+        max_queue: int = 100_000,
+        after_group: Callable[[], None] = lambda: None,
+        snapshot: Callable[[State], None] = lambda state: None,
+        failed: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self.state, self.store, self.clock = state, store, clock
+        self.lock = threading.Lock()
+        self.max_queue = max_queue
+        self.after_group, self.snapshot, self.failed = after_group, snapshot, failed
+        #: Events of clients' ids that are not in the state yet.
+        self.in_flight: set[tuple[int, str]] = set()
+        #: Events that a full disk took, and the last error of the disk.
+        self.lost_events = 0
+        #: Records that were refused because too many waited.
+        self.shed = 0
+        self.disk_error: str | None = None
+        #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
+        self.commits = Histogram()
+        self.learning: dict[str, Histogram] = {}
+        self.groups = 0
+        self.committed = 0
+        #: Since when a record is being applied, and the stream of that record.
+        self._applying: tuple[float, str] | None = None
+        self._queue: deque[Proposal] = deque()
+        self._ready = threading.Condition(threading.Lock())
+        self._stopping = False
+        self._stopped: BaseException | None = None
+        self._wanted_snapshot = False
+        self._thread = threading.Thread(target=self._run, name="millstream-log", daemon=True)
+
+    # ------------------------------------------------------------------------------------------------- clients
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def propose(self, proposal: Proposal) -> None:
+        """Hand a record to the log thread."""
+        if self._stopped is not None or self._stopping:
+            raise Stopped("serve: the log accepts no more records")
+        if len(self._queue) >= self.max_queue:
+            self.shed += 1
+            raise QueueFull("serve: too many records wait for the log")
+        if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+            self.in_flight.add((proposal.stream.number, proposal.id))
+        with self._ready:
+            self._queue.append(proposal)
+            self._ready.notify()
+
+    def ask(self, proposal: Proposal, timeout: float = 60.0) -> Any:
+        """Propose a record, and wait for its outcome."""
+        done = threading.Event()
+        found: list[Any] = []
+
+        def answer(outcome: Any) -> None:
+            found.append(outcome)
+            done.set()
+
+        proposal.answer = answer
+        self.propose(proposal)
+        if not done.wait(timeout):
+            raise Stopped(f"serve: the log did not answer within {timeout:g} seconds")
+        if isinstance(found[0], BaseException):
+            raise found[0]
+        return found[0]
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Commit what was proposed, then end the thread. False if it did not end in time."""
+        with self._ready:
+            self._stopping = True
+            self._ready.notify()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def request_snapshot(self) -> None:
+        """Take a snapshot after the present group."""
+        self._wanted_snapshot = True
+        with self._ready:
+            self._ready.notify()
+
+    @contextmanager
+    def reading(self, timeout: float = 10.0) -> Iterator[None]:
+        """Hold the state still, to read several values of it."""
+        if not self.lock.acquire(timeout=timeout):
+            raise Stopped(f"serve: a learner has not returned for {timeout:g} seconds")
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def wait_for(self, event: tuple[int, str], timeout: float = 5.0) -> None:
+        """Wait until an event is in the state, or is lost."""
+        end = time.monotonic() + timeout
+        while event in self.in_flight and time.monotonic() < end:
+            time.sleep(0.001)
+
+    def stalled(self, seconds: float) -> str | None:
+        """The stream whose record has been applied for so long that a learner must hang, or None."""
+        applying = self._applying
+        return applying[1] if applying is not None and perf_counter() - applying[0] >= seconds else None
+
+    @property
+    def waiting(self) -> int:
+        """Number of proposals in the queue."""
+        return len(self._queue)
+
+    # -------------------------------------------------------------------------------------------------- thread
+
+    def _run(self) -> None:
+        group: list[Proposal] | None = []
+        try:
+            while True:
+                group = self._next_group()
+                if group is None:
+                    break
+                if group:
+                    self._commit(group)
+                    self.after_group()
+                elif self.store.checkpoint_due:
+                    self.store.checkpoint()
+                if self._wanted_snapshot:
+                    self._wanted_snapshot = False
+                    self.snapshot(self.state)
+        except BaseException as error:  # whatever it is, the server must stop
+            self._fail(error, group or [])
+
+    def _fail(self, error: BaseException, group: list[Proposal]) -> None:
+        """Refuse everything from now on: memory and log may differ."""
+        self._stopped = error
+        for proposal in group:
+            _answer(proposal, error)
+        while self._queue:
+            _answer(self._queue.popleft(), error)
+        self.after_group()
+        self.failed(error)
+
+    def _next_group(self) -> list[Proposal] | None:
+        """The proposals of the next commit; None at the end."""
+        with self._ready:
+            if not self._queue and not self._stopping and not self._wanted_snapshot:
+                self._ready.wait(_TICK)
+            if not self._queue:
+                if self._stopping:
+                    return None
+                return [] if not self._is_tick_due() else [Proposal(Kind.TICK, None, None, "")]
+            group: list[Proposal] = []
+            size = 0
+            while self._queue and len(group) < _MOST_PROPOSALS and size < _MOST_BYTES:
+                proposal = self._queue.popleft()
+                size += len(proposal.body)
+                group.append(proposal)
+            return group
+
+    def _is_tick_due(self) -> bool:
+        """Whether time alone would change something: a window or a parked label may be due."""
+        now = self.clock.now()
+        return any(stream.has_due(now) for stream in self.state.streams.values())
+
+    def _commit(self, group: list[Proposal]) -> None:
+        drafts: list[Draft] = []
+        kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
+        screening = Screening(self.state, group)
+        now = max(self.state.time, self.clock.now())
+        for proposal in group:
+            try:
+                screened = screening.outcomes(proposal)
+                draft = _draft(proposal, screened, max(now, proposal.time or 0))
+            except (TypeError, ValueError) as error:
+                # What cannot be written as JSON is not written at all.
+                _answer(proposal, InvalidValue(f"serve: cannot be stored: {error}"))
+                continue
+            if screened is not None and all(outcome is not None for outcome in screened):
+                self._count_screened(proposal, screened)
+                _answer(proposal, screened if proposal.kind == Kind.LABELS else screened[0])
+                continue
+            now = draft.time
+            drafts.append(draft)
+            kept.append((proposal, screened))
+        if not drafts:
+            return
+        start = perf_counter()
+        try:
+            first = self.store.append(drafts)
+        except StoreFull as error:
+            self._lose(kept, error)
+            return
+        except StoreFailed as error:
+            for proposal, _ in kept:
+                _answer(proposal, error)
+            raise
+        self.commits.add(perf_counter() - start)
+        self.disk_error = None
+        crash_point("committer.committed")
+        self.groups += 1
+        self.committed += len(drafts)
+        self.state.events.prefetch(screening.seqs)
+        with self.lock:
+            for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
+                record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
+                start = perf_counter()
+                self._applying = start, "" if proposal.stream is None else proposal.stream.name
+                outcome = self.state.apply(record, _parsed(proposal, screened))
+                if proposal.kind in _TEACHING and proposal.stream is not None:
+                    self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
+                if screened is not None and proposal.kind == Kind.LABELS:
+                    self._count_screened(proposal, screened)
+                    applied = iter(outcome)
+                    outcome = [next(applied) if each is None else each for each in screened]
+                if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+                    self.in_flight.discard((proposal.stream.number, proposal.id))
+                _answer(proposal, seq if outcome is None else outcome)
+        self._applying = None
+        crash_point("committer.applied")
+
+    def _count_learning(self, stream: str, seconds: float, outcome: Any) -> None:
+        labels = len(outcome) if isinstance(outcome, list) else 1
+        if labels:
+            self.learning.setdefault(stream, Histogram()).add(seconds / labels, labels)
+
+    def _count_screened(self, proposal: Proposal, screened: list[Outcome | None]) -> None:
+        """Count labels that were received but not written."""
+        stream = proposal.stream
+        if stream is None or stream.name not in self.state.by_name:
+            return
+        for outcome in screened:
+            if outcome is not None:
+                stream.received += 1
+                stream.count(outcome.fate)
+
+    def _lose(self, kept: list[tuple[Proposal, Any]], error: StoreFull) -> None:
+        """The disk is full: the state stays as it is."""
+        self.disk_error = str(error)
+        for proposal, _ in kept:
+            if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+                self.lost_events += 1
+                self.in_flight.discard((proposal.stream.number, proposal.id))
+            elif proposal.kind == Kind.EVENTS:
+                self.lost_events += len(proposal.parsed)
+            _answer(proposal, error)
+
+
+def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int) -> Draft:
+    body = proposal.body
+    if proposal.kind == Kind.LABELS and screened is not None:
+        body = pack_labels(_parsed(proposal, screened))
+    elif proposal.kind == Kind.LABEL:
+        body = write_json(proposal.parsed).decode()
+    number = 0 if proposal.stream is None else proposal.stream.number
+    if proposal.kind == Kind.ADMIN and proposal.parsed:
+        number = proposal.parsed
+    return Draft(proposal.kind, time, number, proposal.id, body)
+
+
+def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
+    """What the state needs of the body: the labels that were not screened out, the features of an event, or the
+    ids of a batch of events."""
+    if proposal.kind == Kind.LABELS and screened is not None:
+        return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
+    return None if proposal.kind == Kind.ADMIN else proposal.parsed
+
+
+def _answer(proposal: Proposal, outcome: Any) -> None:
+    answer, proposal.answer = proposal.answer, None
+    if answer is None:
+        return
+    try:
+        answer(outcome)
+    except Exception as error:  # one client's reply must not end the log of all
+        traceback.print_exception(error, file=sys.stderr)

@@ -1,0 +1,80 @@
+"""`millstream serve --demo`: a server of flight delays that feeds itself.
+
+The flights of 2013 are asked for in the order of their departures, some hundred per second. The label of a
+flight is sent when the stream reaches its arrival, so labels arrive late and in another order, as they do in
+production.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from typing import Any
+
+from millstream import datasets, linear_model, optim, preprocessing
+from millstream.errors import MillstreamError
+from millstream.serve.client import Client
+
+__all__ = ["Feeder", "demo_model", "start_demo"]
+
+#: Requests of the demo have this many flights.
+_ROWS = 20
+
+
+def demo_model() -> Any:
+    """The model of the demo: will a flight arrive late?"""
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.1))
+
+
+class Feeder:
+    """Sends flights and, at their arrival, labels. `rate` is the number of flights per second."""
+
+    def __init__(self, url: str, model: str, rate: int, token: str | None = None) -> None:
+        self.client = Client(url, token)
+        self.model, self.rate = model, rate
+        self.sent = self.labelled = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        """Send the whole year, once after the other, until `stopped` is set."""
+        while not self.stopped.is_set():
+            waiting: list[tuple[Any, int, str, bool]] = []
+            for chunk in datasets.Flights().chunks():
+                rows = chunk.to_dicts() if hasattr(chunk, "to_dicts") else list(_dicts(chunk))
+                for start in range(0, len(rows), _ROWS):
+                    if self.stopped.is_set():
+                        return
+                    self._send(rows, chunk, range(start, min(start + _ROWS, len(rows))), waiting)
+
+    def _send(self, rows: list[dict[str, Any]], chunk: Any, which: range, waiting: list[Any]) -> None:
+        begin = time.monotonic()
+        try:
+            answers = self.client.predict_many(self.model, [rows[row] for row in which])
+            for row, answer in zip(which, answers, strict=True):
+                heapq.heappush(waiting, (chunk.label_time[row], self.sent, answer["id"], bool(chunk.y[row])))
+                self.sent += 1
+            due = []
+            while waiting and waiting[0][0] <= chunk.time[which[0]]:
+                _, _, id, late = heapq.heappop(waiting)
+                due.append({"id": id, "y": late})
+            if due:
+                self.client.labels(self.model, due)
+                self.labelled += len(due)
+        except MillstreamError:
+            # The server stops, or is busy; the demo goes on if it comes back.
+            self.stopped.wait(1.0)
+        self.stopped.wait(max(0.0, len(which) / self.rate - (time.monotonic() - begin)))
+
+
+def _dicts(chunk: Any) -> Any:
+    from millstream import _frames
+
+    return _frames.dicts(chunk.X)
+
+
+def start_demo(server: Any, rate: int) -> Feeder:
+    """Feed a server from a thread."""
+    feeder = Feeder(server.url, "flights", rate)
+    threading.Thread(target=feeder.run, name="millstream-demo", daemon=True).start()
+    return feeder

@@ -1,0 +1,130 @@
+"""The disk under the event store: a few operations on files, and connections of SQLite.
+
+The store uses nothing else of the operating system, so that a test can replace the disk by one that loses, tears
+and reorders unsynced writes (`tests/simulated_disk.py`).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from urllib.parse import quote
+
+__all__ = ["BUSY", "FULL", "IOERR", "LOCKED", "Connection", "Disk", "Mode", "primary_code"]
+
+#: How a database is opened. `immutable` reads the main file alone and creates no other file.
+Mode = Literal["create", "write", "read", "immutable"]
+
+#: Result codes of SQLite.
+BUSY, LOCKED, IOERR, FULL = 5, 6, 10, 13
+
+_abandoned: list[Connection] = []
+
+_QUERY = {"create": "mode=rwc", "write": "mode=rw", "read": "mode=ro", "immutable": "mode=ro&immutable=1"}
+
+
+class Connection(Protocol):
+    """What the store needs of a connection; transactions are opened and closed by statements."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Any: ...
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class Disk:
+    """The real disk."""
+
+    #: Errors of connections. Text that is not UTF-8 raises an error without a result code.
+    errors: tuple[type[Exception], ...] = (sqlite3.Error, UnicodeDecodeError)
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors of connections and of operations on files."""
+        return (*self.errors, OSError)
+
+    def connect(self, path: Path, mode: Mode, timeout: float = 5.0) -> Connection:
+        """Open a database; it may be used by several threads, one at a time."""
+        address = f"file:{quote(str(path.absolute()))}?{_QUERY[mode]}"
+        return sqlite3.connect(address, timeout, isolation_level=None, check_same_thread=False, uri=True)
+
+    def abandon(self, connection: Connection) -> None:
+        """Leave a connection open until the process ends: closing it would write and sync once more."""
+        if sys.version_info >= (3, 12) and isinstance(connection, sqlite3.Connection):
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        _abandoned.append(connection)
+
+    def size(self, path: Path) -> int | None:
+        """The size of a file, None if there is none."""
+        try:
+            return path.stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: Path, most: int = -1) -> bytes | None:
+        """The first bytes of a file, or all; None if there is none."""
+        try:
+            with path.open("rb") as file:
+                return file.read(most)
+        except FileNotFoundError:
+            return None
+
+    def view(self, path: Path) -> bytes | mmap.mmap:
+        """A file of any size, without reading all of it; empty if there is none."""
+        if not self.size(path):
+            return b""
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Overwrite the start of a file, which is created if need be. Not durable before `sync`."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        finally:
+            os.close(descriptor)
+
+    def sync(self, path: Path) -> None:
+        """Make the content of a file durable, also what another process wrote."""
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make the names in a folder durable."""
+        if os.name == "nt":
+            # Windows cannot open a folder; NTFS logs changes of names.
+            return
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Rename a file atomically; a file of the new name is replaced."""
+        old.replace(new)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if there is one."""
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def primary_code(error: Exception) -> int | None:
+    """The primary result code of SQLite, None if the error has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        code = getattr(error, "result", None)
+    return code & 0xFF if isinstance(code, int) else None

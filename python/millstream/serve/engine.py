@@ -1,0 +1,374 @@
+"""What a server is without its protocol: a data folder, the log in it, and the state that follows from the log."""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import millstream
+from millstream._echo import quoted
+from millstream.errors import InvalidState, InvalidValue, MillstreamError
+from millstream.serve.clock import Clock
+from millstream.serve.committer import Committer
+from millstream.serve.disk import Disk
+from millstream.serve.event_reader import EventReader
+from millstream.serve.fold import State
+from millstream.serve.folder import DataFolder
+from millstream.serve.names import check_name
+from millstream.serve.policy import LabelPolicy
+from millstream.serve.proposal import Proposal
+from millstream.serve.reader import RecordReader
+from millstream.serve.records import Kind
+from millstream.serve.retention import Retention, first_needed
+from millstream.serve.served_model import ServedModel
+from millstream.serve.snapshots import Snapshot, newest_valid, read_snapshot, snapshot_seqs, write_snapshot
+from millstream.serve.store import EventStore
+
+__all__ = ["Engine", "Recovery"]
+
+#: Records of a replay whose events are read together.
+_PART = 2000
+#: Versions of a model whose state is kept.
+_MOST_VERSIONS = 1000
+
+
+class Recovery:
+    """What happened when a folder was opened."""
+
+    def __init__(self) -> None:
+        self.snapshot_seq = 0
+        self.snapshot_written: float | None = None
+        self.replayed = 0
+        self.seconds = 0.0
+        self.notes: list[str] = []
+
+
+class Engine:
+    """The models of a data folder, learning from its log.
+
+    Parameters
+    ----------
+    data
+        The data folder; it is created if it does not exist.
+    models
+        Models by name. A model whose name the folder knows continues from the log. A learner written in Python
+        must be given at every start, untrained or in the same state, because its state cannot be saved as data;
+        it is replayed.
+    policy
+        The label policy of new models.
+    metrics
+        Names of the metrics of new models; by default those of the role.
+    snapshot_records, snapshot_seconds
+        A snapshot is taken after this number of records or this time, whichever is first.
+    retention
+        Limits of the log; by default everything is kept.
+    salvage
+        Open a damaged log without its damaged records.
+    """
+
+    def __init__(
+        self,
+        data: str | Path,
+        models: Mapping[str, Any] | None = None,
+        *,
+        policy: LabelPolicy | Mapping[str, Any] | None = None,
+        metrics: Iterable[str] | None = None,
+        snapshot_records: int = 100_000,
+        snapshot_seconds: float = 300.0,
+        retention: Retention | None = None,
+        salvage: bool = False,
+        read_only: bool = False,
+        until: int | None = None,
+        from_start: bool = False,
+        clock: Callable[[int], Clock] = Clock,
+    ) -> None:
+        self.given = dict(models or {})
+        for name in self.given:
+            check_name("a model's name", name)
+        self.policy = LabelPolicy.of(dict(policy) if isinstance(policy, Mapping) else policy)
+        self.metrics = None if metrics is None else list(metrics)
+        self.retention = retention
+        self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
+        # A rebuild starts from the model as it was given.
+        self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
+        self.read_only, self._from_start = read_only, from_start
+        self.folder = DataFolder(data, read_only=read_only)
+        self._versions = self.folder.path / "versions"
+        #: States of models that replays within the present rebuild have computed.
+        self._rebuilt: dict[tuple[str, int, frozenset[str]], tuple[dict[str, Any], dict[str, bytes]]] = {}
+        self._depth = 0
+        try:
+            self.store: Any = self._opened_store(salvage)
+            self.recovery = Recovery()
+            self.state = self._recovered(until)
+        except BaseException:
+            self.folder.close()
+            raise
+        self._snapshot_seq, self._snapshot_time = self.recovery.snapshot_seq, time.monotonic()
+        self._snapshot_lock = threading.Lock()
+        #: When the newest snapshot was written, in seconds since 1970; None if there is none.
+        self.snapshot_written = self.recovery.snapshot_written
+        if read_only:
+            return
+        self.clock = clock(self.state.time)
+        self.committer = Committer(self.state, self.store, self.clock, snapshot=self._take_snapshot)
+
+    # ------------------------------------------------------------------------------------------------ recovery
+
+    def _opened_store(self, salvage: bool) -> Any:
+        """The log; offline a reader of it, so that nothing is written."""
+        if self.read_only:
+            return RecordReader(self.folder.events, Disk())
+        return EventStore(self.folder.events, salvage=salvage)
+
+    def _empty_state(self) -> State:
+        return State(EventReader(self.store), self._make_model, self._rebuild, self._keep)
+
+    def _recovered(self, until: int | None) -> State:
+        """The newest valid snapshot, and a replay of the records after it."""
+        start = time.perf_counter()
+        state = self._empty_state()
+        last = self.store.last_seq if until is None else until
+        if last > self.store.last_seq or last < 0:
+            raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
+        if not self.read_only:
+            self.recovery.notes += self.store.report.lines()
+        found, invalid = (None, []) if self._from_start else newest_valid(self.folder, last)
+        self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
+        if found is not None:
+            self._restore(state, found)
+            self.recovery.snapshot_seq = found.seq
+            written = self.folder.snapshots / f"{found.seq}.snapshot"
+            self.recovery.snapshot_written = written.stat().st_mtime
+        if state.seq + 1 < self.store.first_seq and last > state.seq:
+            raise InvalidValue(
+                f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed, "
+                "and were trimmed from the log"
+            )
+        self.recovery.replayed = self._replay(state, last)
+        self.recovery.seconds = time.perf_counter() - start
+        return state
+
+    def _restore(self, state: State, found: Snapshot) -> None:
+        """Continue from a snapshot whose checksums are right; its content may still be of another program."""
+        try:
+            state.restore(found.header, found.blobs)
+            if state.seq != found.seq:
+                raise InvalidState(f"it has the state of record {state.seq!r}")
+        except (MillstreamError, LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+            raise InvalidState(
+                f"serve: snapshot {found.seq} cannot be continued ({what}): remove the file"
+            ) from None
+
+    def _replay(self, state: State, last: int) -> int:
+        """Apply the records up to the number `last`. Returns how many."""
+        records = self.store.read(state.seq + 1, last)
+        count = 0
+        while part := list(islice(records, _PART)):
+            state.prefetch(part)
+            for record in part:
+                state.apply(record)
+            count += len(part)
+        return count
+
+    def _make_model(self, body: dict[str, Any]) -> Any:
+        """The initial model of a "create" record."""
+        if body["native"]:
+            return millstream.load(self.folder.model_file(body["folder_id"]))
+        name = body["model"]
+        if name not in self._pristine:
+            raise InvalidValue(
+                f"serve: model {quoted(name)} was written in Python: pass it to serve.Server "
+                f"as models={{{name!r}: …}}"
+            )
+        return copy.deepcopy(self._pristine[name])
+
+    def _rebuild(self, name: str, body: dict[str, Any], seq: int) -> ServedModel:
+        """The model after record `to`, without the labels of the excluded events: a replay into an empty state.
+
+        The result of the rollback in record `seq` is kept: a later recovery needs it when older records are
+        trimmed.
+        """
+        to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
+        done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
+        if done is None:
+            done = self._replayed_once(name, to, frozenset(exclude))
+        if seq:
+            self._keep(done, seq)
+        return done
+
+    def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+        """A replay meets the rollbacks before it, which are replays too. Each one is computed once: otherwise
+        every further rollback would take twice as long."""
+        known = self._rebuilt.get((name, to, exclude))
+        if known is not None:
+            return _served(name, *known)
+        self._depth += 1
+        try:
+            done = self._replayed(name, to, exclude)
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._rebuilt.clear()
+        if self._depth and done.is_native:
+            self._rebuilt[name, to, exclude] = done.snapshot()
+        return done
+
+    def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+        # A state without some labels must not be kept as that of a version.
+        state = State(EventReader(self.store), self._make_model, self._rebuild, lambda served, seq: None)
+        state.excluded = {name: exclude}
+        if not exclude:
+            found, _ = newest_valid(self.folder, to)
+            if found is not None and any(data["name"] == name for data in found.header["models"]):
+                state.restore(found.header, found.blobs)
+        if state.seq + 1 < self.store.first_seq:
+            raise InvalidValue(
+                f"serve: cannot go back to record {to}: the log starts at record {self.store.first_seq}"
+            )
+        self._replay(state, to)
+        if name not in state.models:
+            raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
+        return state.models[name]
+
+    def _keep(self, served: ServedModel, seq: int) -> None:
+        """Save the state of a model under the number of a record, so that it outlives the records before."""
+        if self.read_only or not served.is_native:
+            return
+        folder = self._versions / served.folder_id
+        if not (folder / f"{seq}.snapshot").exists():
+            header, blobs = served.snapshot()
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
+            except OSError as error:
+                # The disk is full. A replay gives the same state as long as the log reaches back so far.
+                self.recovery.notes.append(f"state {seq} of {served.name} is not saved: {error.strerror or error}")
+
+    def _kept(self, name: str, folder_id: str, seq: int) -> ServedModel | None:
+        """The state of a model that was saved under the number of a record."""
+        path = self._versions / Path(folder_id).name / f"{seq}.snapshot"
+        if not path.exists():
+            return None
+        try:
+            found = read_snapshot(path)
+        except InvalidState as error:
+            # A replay gives the same state.
+            self.recovery.notes.append(f"state {seq} of {name} is not used: {error}")
+            return None
+        return _served(name, found.header, found.blobs)
+
+    # ------------------------------------------------------------------------------------------------- running
+
+    def start(self) -> None:
+        """Start the log thread, and create the given models that the folder does not know."""
+        self.committer.start()
+        for name, model in self.given.items():
+            if name not in self.state.models:
+                self.create(name, model)
+
+    def create(
+        self,
+        name: str,
+        model: Any,
+        *,
+        policy: LabelPolicy | None = None,
+        metrics: Iterable[str] | None = None,
+    ) -> None:
+        """Add a model: its initial state is saved, then its creation is written to the log."""
+        check_name("a model's name", name)
+        if name in self.state.by_name:
+            raise InvalidValue(f"serve: the name {quoted(name)} is taken")
+        chosen = self.metrics if metrics is None else list(metrics)
+        served = ServedModel(name, model, chosen)
+        folder_id = secrets.token_hex(8)
+        if served.is_native:
+            self.folder.write_model(folder_id, model.to_bytes())
+        else:
+            self._pristine.setdefault(name, copy.deepcopy(model))
+        self.administer(
+            {
+                "op": "create",
+                "model": name,
+                "native": served.is_native,
+                "folder_id": folder_id,
+                "metrics": served.metric_names,
+                "policy": (policy or self.policy).describe(),
+            },
+            stream=self.state.last_stream + 1,
+        )
+
+    def administer(self, body: Mapping[str, Any], *, stream: int = 0, timeout: float = 600.0) -> Any:
+        """Write an operation to the log, and wait until it is applied. Returns its record's number."""
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        return self.committer.ask(Proposal(Kind.ADMIN, None, None, text, parsed=stream), timeout)
+
+    def stop(self, timeout: float | None = 30.0) -> None:
+        """Commit what was proposed, take a last snapshot, release the folder."""
+        if not self.read_only:
+            ended = self.committer.stop(timeout)
+            if ended and self.committer._stopped is None and self.state.seq > self._snapshot_seq:
+                self._take_snapshot(self.state)
+        self.store.close()
+        self.folder.close()
+
+    # ----------------------------------------------------------------------------------------------- snapshots
+
+    @property
+    def can_snapshot(self) -> bool:
+        """Whether the state of every model can be saved as data."""
+        return all(served.is_native for served in self.state.models.values())
+
+    def maybe_snapshot(self) -> None:
+        """Ask for a snapshot if one is due."""
+        new = self.state.seq - self._snapshot_seq
+        waited = time.monotonic() - self._snapshot_time
+        if new >= self.snapshot_records or (new > 0 and waited >= self.snapshot_seconds):
+            self._snapshot_time = time.monotonic()
+            self._snapshot_seq = self.state.seq
+            self.committer.request_snapshot()
+
+    def _take_snapshot(self, state: State) -> None:
+        """Write a snapshot; a full disk only postpones it."""
+        if not self.can_snapshot:
+            return
+        header, blobs = state.snapshot()
+        try:
+            write_snapshot(self.folder, state.seq, header, blobs)
+        except OSError as error:
+            self.recovery.notes.append(f"no snapshot at record {state.seq}: {error.strerror or error}")
+            return
+        self._snapshot_seq, self._snapshot_time = state.seq, time.monotonic()
+        self._trim(state)
+        self.snapshot_written = time.time()
+
+    def _trim(self, state: State) -> None:
+        """Remove records that retention allows to remove."""
+        if self.retention is not None:
+            needed = first_needed(state, snapshot_seqs(self.folder))
+            keep = self.retention.limit(self.store, self.clock.now(), needed)
+            if keep > self.store.first_seq:
+                self.store.trim(keep)
+
+
+def _served(name: str, header: dict[str, Any], blobs: dict[str, bytes]) -> ServedModel:
+    """A model as it was saved."""
+    served = ServedModel(name, millstream.from_bytes(blobs["model"]), header["metrics"])
+    served.restore(header, blobs)
+    return served
+
+
+def _is_data(model: Any) -> bool:
+    try:
+        model.to_bytes()
+    except (AttributeError, MillstreamError):
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""The features and predictions of events, read back from the log as they were served."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from millstream._core import parse_json
+from millstream.errors import UnknownName
+from millstream.serve.batches import unpack_events
+from millstream.serve.records import Kind, Record
+from millstream.serve.store import EventStore
+
+__all__ = ["EventReader", "StoredEvent"]
+
+_EVENT = int(Kind.EVENT)
+_new = tuple.__new__
+
+
+class StoredEvent(NamedTuple):
+    """One event: its id, features, the members of its record that hold predictions, and the record's number."""
+
+    id: str
+    x: Any
+    body: dict[str, Any]
+    seq: int
+
+
+class EventReader:
+    """Reads events by sequence number, with a bounded cache of the newest records.
+
+    A label usually follows its event soon, so most of them are found in the cache.
+    """
+
+    def __init__(self, store: EventStore, most: int = 20_000, most_bytes: int = 64 << 20) -> None:
+        self._store = store
+        self._most, self._most_bytes = most, most_bytes
+        self._bytes = 0
+        self._recent: OrderedDict[int, Record] = OrderedDict()
+        #: Older records that the labels of the present group need.
+        self._fetched: dict[int, Record] = {}
+        #: The last batch that was decoded: labels of a batch arrive together.
+        self._batch: tuple[int, list[StoredEvent]] | None = None
+
+    def remember(self, record: Record) -> None:
+        """Keep a record that was just written."""
+        recent = self._recent
+        recent[record.seq] = record
+        self._bytes += len(record.body)
+        while len(recent) > self._most or self._bytes > self._most_bytes:
+            _, old = recent.popitem(last=False)
+            self._bytes -= len(old.body)
+
+    def record(self, seq: int) -> Record:
+        """The record with this number."""
+        return self._recent.get(seq) or self._fetched.get(seq) or self._store.get(seq)
+
+    def prefetch(self, seqs: Iterable[int]) -> None:
+        """Read older records that are needed soon. Together they take a third of the time."""
+        recent = self._recent
+        wanted = [seq for seq in seqs if seq not in recent]
+        try:
+            self._fetched = self._store.get_many(wanted) if wanted else {}
+        except UnknownName:
+            # One of them was lost to damage. Each label gets its own answer when it is joined.
+            self._fetched = {}
+
+    def event(self, seq: int, item: int) -> StoredEvent:
+        """One event of a record."""
+        if self._batch is not None and self._batch[0] == seq:
+            return self._batch[1][item]
+        record = self.record(seq)
+        if record.kind == _EVENT:
+            body = parse_json(record.body)
+            # The constructor of a named tuple takes twice as long.
+            event: StoredEvent = _new(StoredEvent, (str(record.id), body.get("x"), body, seq))
+            return event
+        if record.kind == Kind.EVENTS:
+            self._batch = (seq, [StoredEvent(*each, seq) for each in unpack_events(record.body)])
+            return self._batch[1][item]
+        body = parse_json(record.body)
+        if record.kind == Kind.LABELS:
+            # A label that brought the features of an event that was not known.
+            body = body[item]
+            return StoredEvent(body["id"], body.get("x"), body, seq)
+        return StoredEvent(str(record.id), body.get("x"), body, seq)

@@ -1,0 +1,125 @@
+"""From a request to a reply: find the operation, check the token, run it, turn errors into problems."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote
+
+from millstream.errors import InvalidState, MillstreamError
+from millstream.serve.api import OPERATIONS, Operation
+from millstream.serve.committer import QueueFull, Stopped
+from millstream.serve.origin import check_origin
+from millstream.serve.requests import Call, Problem, Reply, Request
+from millstream.serve.store_errors import StoreFailed, StoreFull
+from millstream.serve.tokens import Tokens
+
+__all__ = ["Handler"]
+
+_LONGEST_PATH = 2048
+
+
+class Handler:
+    """Answers requests. `respond` gets the reply, at once or later."""
+
+    def __init__(self, server: Any, tokens: Tokens) -> None:
+        self.server = server
+        self.tokens = tokens
+        self._slow = ThreadPoolExecutor(1, "millstream-admin")
+        self._reading = ThreadPoolExecutor(1, "millstream-status")
+        #: Operations by the segments of their paths, and by method under the key None, which no segment equals.
+        self._tree: dict[str | None, Any] = {}
+        for operation in OPERATIONS:
+            node = self._tree
+            for part in operation.path.strip("/").split("/"):
+                node = node.setdefault("{}" if part.startswith("{") else part, {})
+            node.setdefault(None, {})[operation.method] = operation
+
+    def handle(self, request: Request, respond: Callable[[Reply], None]) -> None:
+        """Answer a request."""
+        try:
+            operation, values = self._find(request)
+            check_origin(request, open_to_all=self.server.checks_host and not self.tokens.active)
+            self.tokens.check(request, operation.scope)
+            call = Call(self.server, request, respond, values)
+            if self.server.tracing is not None:
+                call.span = self.server.tracing.start(operation, call)
+                if call.span is not None:
+                    respond = call.respond = call.span.ending(respond)
+            if operation.is_slow:
+                # It waits for the log, and may replay it: predictions go on meanwhile.
+                self._slow.submit(self._run_slow, operation, call)
+                return
+            if operation.reads_state:
+                self._reading.submit(self._run_slow, operation, call)
+                return
+            reply = operation.run(call)
+        except Exception as error:  # a learner written in Python may raise anything
+            problem = problem_of(error)
+            if request.path.startswith("/v2"):
+                # The Open Inference Protocol wants the message in this member.
+                problem.more["error"] = problem.detail
+            reply = problem.reply()
+        if reply is not None:
+            respond(reply)
+
+    def _run_slow(self, operation: Operation, call: Call) -> None:
+        try:
+            reply = operation.run(call)
+        except Exception as error:  # the client gets it
+            reply = problem_of(error).reply()
+        if reply is not None:
+            call.respond(reply)
+        self.server.flush()
+
+    def close(self) -> None:
+        """End the threads of slow operations."""
+        self._slow.shutdown(wait=False, cancel_futures=True)
+        self._reading.shutdown(wait=False, cancel_futures=True)
+
+    def _find(self, request: Request) -> tuple[Operation, dict[str, str]]:
+        path = request.path
+        if len(path) > _LONGEST_PATH:
+            raise Problem(414, "path-too-long", f"path: longer than {_LONGEST_PATH} characters")
+        node = self._tree
+        found: list[str] = []
+        for part in path.strip("/").split("/"):
+            if part in node:
+                node = node[part]
+            elif "{}" in node:
+                node = node["{}"]
+                # Decoded after the split, so that an encoded slash stays in its place.
+                found.append(unquote(part, errors="replace"))
+            else:
+                raise Problem(404, "not-found", f"no resource {path[:200]!r}")
+        methods = node.get(None)
+        if methods is None:
+            raise Problem(404, "not-found", f"no resource {path[:200]!r}")
+        operation = methods.get(request.method) or (methods.get("GET") if request.method == "HEAD" else None)
+        if operation is None:
+            raise Problem(405, "method-not-allowed", f"{path[:200]}: use {', '.join(sorted(methods))}")
+        return operation, dict(zip(operation.names, found, strict=True))
+
+
+def problem_of(error: BaseException) -> Problem:
+    """An error as a problem."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, StoreFull):
+        return Problem(507, "disk-full", "the disk is full: nothing was stored; send it again later")
+    if isinstance(error, (StoreFailed, Stopped)):
+        return Problem(503, "stopping", str(error))
+    if isinstance(error, QueueFull):
+        return Problem(503, "queue-full", str(error))
+    if isinstance(error, InvalidState):
+        return Problem(422, "invalid-file", str(error))
+    if isinstance(error, MillstreamError):
+        return Problem(422, "invalid", str(error))
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Problem(507, "disk-full", "the disk is full: nothing was stored; send it again later")
+    traceback.print_exception(error, file=sys.stderr)
+    return Problem(500, "internal-error", f"{type(error).__name__}: {error}"[:500])

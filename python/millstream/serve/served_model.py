@@ -1,0 +1,294 @@
+"""A model with its scores: what is learned, how good its predictions as served were, and where they drifted."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import millstream
+from millstream import drift, metrics, roles
+from millstream._examples import check_example
+from millstream._python_loop import title_of
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.roles import Role
+from millstream.serve.curve import Curve
+
+__all__ = ["Prediction", "ServedModel", "plain_prediction"]
+
+#: Number of recent labels of the metric in the live curve.
+_RECENT = 1000
+#: Drifts that are remembered.
+_MOST_DRIFTS = 1000
+
+#: Roles that can be served.
+_SERVED = (
+    roles.CLASSIFIER,
+    roles.REGRESSOR,
+    roles.ANOMALY_DETECTOR,
+    roles.CLUSTERER,
+    roles.FORECASTER,
+)
+
+
+class Prediction(NamedTuple):
+    """A prediction as it is answered and stored: plain data, and the probability of each class if it is wanted."""
+
+    y: Any
+    proba: list[tuple[Any, float]] | None = None
+
+
+def plain_prediction(who: str, value: Any) -> Any:
+    """A prediction as plain JSON data; a NumPy scalar becomes a Python number."""
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidValue(f"{who}: the prediction is {value}")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain_prediction(who, item) for item in value]
+    raise InvalidType(f"{who}: a prediction must be a bool, number or string, got {type(value).__name__}")
+
+
+class ServedModel:
+    """One model of a server.
+
+    `learned` counts the examples that it has learned since it was created here, and `scored` those of them that
+    were predicted before. Scores use the prediction as served, not a new one.
+    """
+
+    def __init__(
+        self, name: str, model: Any, metric_names: Sequence[str] | None = None, *, folder_id: str = ""
+    ) -> None:
+        role = roles.role_of(model)
+        if role is None or role not in _SERVED:
+            found = "an object without the methods of a model" if role is None else role.phrase
+            raise InvalidType(f"serve: only {roles.one_of(_SERVED)} can be served, got {found}")
+        self.name = name
+        self.role: Role = role
+        #: Whether it learns an example when it is predicted: its role has no target.
+        self.learns_without_labels = role.truth is roles.Truth.NONE
+        #: Types of labels of which every value is valid.
+        self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
+        self.model = model
+        self.title = title_of(model)
+        #: The name of its files in the data folder.
+        self.folder_id = folder_id
+        self.metric_names = list(metric_names if metric_names is not None else role.metrics)
+        if role is roles.CLUSTERER:
+            # The silhouette needs distances, which an event does not keep.
+            self.metric_names = [each for each in self.metric_names if each != "Silhouette"]
+        self.seq = 0
+        self.learned = 0
+        #: Named versions: the record after which each was named.
+        self.versions: dict[str, int] = {}
+        #: A learner written in Python need not be safe to use in two threads.
+        self.lock = threading.RLock()
+        self._reset_scores()
+
+    def _reset_scores(self) -> None:
+        self.scored = 0
+        self.unscored = 0
+        self.metrics = [_metric(name) for name in self.metric_names]
+        self.recent = metrics.Rolling(_metric(self.metric_names[0]), _RECENT) if self.metric_names else None
+        self.detector = drift.ADWIN()
+        self.curve = Curve()
+        self.drifts: list[dict[str, Any]] = []
+        #: All drifts, also those that are not remembered any more.
+        self.drift_count = 0
+        self.wants_proba = any(_wants_proba(metric) for metric in self.metrics)
+
+    @property
+    def version(self) -> str | None:
+        """The name of the latest version."""
+        return next(reversed(self.versions), None)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its state can be saved as plain data."""
+        if not hasattr(self, "_native"):
+            try:
+                self.model.to_bytes()
+                self._native = True
+            except (AttributeError, MillstreamError):
+                self._native = False
+        return self._native
+
+    # ------------------------------------------------------------------------------------------------- predict
+
+    def predict(self, x: Any) -> Prediction:
+        """Predict one example. For a forecaster, `x` has the member `horizon` and optionally `xs`."""
+        if self.role is roles.FORECASTER:
+            return Prediction(self._forecast(x))
+        if self.role is roles.ANOMALY_DETECTOR:
+            return Prediction(plain_prediction(self.title, self.model.score_one(x)))
+        if self.wants_proba:
+            found = self.model.predict_proba_one(x)
+            proba = [(plain_prediction(self.title, label), float(p)) for label, p in found.items()]
+            best = max(proba, key=lambda pair: pair[1])[0] if proba else None
+            return Prediction(best, proba)
+        return Prediction(plain_prediction(self.title, self.model.predict_one(x)))
+
+    def _forecast(self, x: Any) -> list[float]:
+        horizon = x.get("horizon", 1)
+        if not isinstance(horizon, int) or isinstance(horizon, bool) or not 1 <= horizon <= 10_000:
+            raise InvalidValue(f"x.horizon: must be an integer between 1 and 10000, got {horizon!r}")
+        forecast: list[float] = plain_prediction(self.title, list(self.model.forecast(horizon, x.get("xs"))))
+        return forecast
+
+    # --------------------------------------------------------------------------------------------------- learn
+
+    def check(self, y: Any, w: float) -> None:
+        """Refuse a label or a weight that a model of this role cannot learn."""
+        if w == 1.0 and type(y) in self._plain_labels:
+            return
+        role = self.role
+        if role in (roles.ANOMALY_DETECTOR, roles.CLUSTERER):
+            if role is roles.ANOMALY_DETECTOR and not isinstance(y, bool):
+                raise InvalidType(f"{self.title}: the label of an anomaly detector must be true or false")
+            return
+        check_example(self.title, role, y, w)
+        if role.truth is roles.Truth.LABEL and not isinstance(y, (bool, int, str)):
+            raise InvalidType(f"{self.title}: a class label must be a bool, int or str, got {type(y).__name__}")
+
+    def learn(self, x: Any, y: Any, w: float, seq: int) -> None:
+        """Learn one example. An error leaves a native model as it was."""
+        self.check(y, w)
+        if self.role is roles.FORECASTER:
+            self.model.learn_one(float(y), x or None)
+        elif self.learns_without_labels:
+            self.model.learn_one(x)
+        elif w == 1.0:
+            self.model.learn_one(x, y)
+        else:
+            self.model.learn_one(x, y, w)
+        self.learned += 1
+        self.seq = seq
+
+    def learn_unlabelled(self, x: Any, seq: int) -> None:
+        """Learn the features of an event, for a role without a target."""
+        self.model.learn_one(x)
+        self.learned += 1
+        self.seq = seq
+
+    def score(self, prediction: Prediction, y: Any, w: float, seq: int, time: int) -> None:
+        """Compare the prediction as served with its label."""
+        predicted: Any = prediction.y
+        if self.role is roles.FORECASTER:
+            predicted, y = predicted[0], float(y)
+        elif prediction.proba is not None:
+            predicted = dict(prediction.proba)
+        if predicted is None or predicted == {}:
+            # Nothing was predicted before the first label.
+            self.unscored += 1
+            return
+        try:
+            if type(predicted) is dict:
+                for metric in self.metrics:
+                    metric.update(y, _for(metric, predicted), w)
+                if self.recent is not None:
+                    self.recent.update(y, _for(self.metrics[0], predicted), w)
+            else:
+                for metric in self.metrics:
+                    metric.update(y, predicted, w)
+                if self.recent is not None:
+                    self.recent.update(y, predicted, w)
+        except (MillstreamError, OverflowError):
+            self.unscored += 1
+            return
+        self.scored += 1
+        self._watch(prediction.y, y, seq, time)
+        if self.curve.is_due(self.scored):
+            values = [self.recent] if self.recent is not None else []
+            self.curve.add(self.scored, seq, time, [_finite(metric.get()) for metric in [*values, *self.metrics]])
+
+    def _watch(self, predicted: Any, y: Any, seq: int, time: int) -> None:
+        """Pass the error to the drift detector."""
+        if self.role is roles.CLASSIFIER:
+            error = float(predicted != y)
+        elif self.role is roles.REGRESSOR:
+            error = abs(float(predicted) - float(y))
+        elif self.role is roles.FORECASTER:
+            error = abs(float(predicted[0]) - y)
+        else:
+            return
+        if not math.isfinite(error) or error > 1e100:
+            return
+        self.detector.update(error)
+        if self.detector.drift_detected:
+            self.drift_count += 1
+            self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
+            del self.drifts[:-_MOST_DRIFTS]
+
+    # -------------------------------------------------------------------------------------------------- report
+
+    def figures(self) -> dict[str, Any]:
+        """The values of the metrics, over all scored labels and over the most recent ones."""
+        found: dict[str, Any] = {
+            name: _finite(metric.get()) for name, metric in zip(self.metric_names, self.metrics, strict=True)
+        }
+        if self.recent is not None:
+            found[f"recent_{self.metric_names[0]}"] = _finite(self.recent.get())
+        return found if self.scored else dict.fromkeys(found)
+
+    # ------------------------------------------------------------------------------------------------ snapshot
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Everything that can influence a later prediction or figure: plain data, and the bytes of components."""
+        data = {
+            "metrics": self.metric_names,
+            "seq": self.seq,
+            "learned": self.learned,
+            "scored": self.scored,
+            "unscored": self.unscored,
+            "versions": self.versions,
+            "drifts": self.drifts,
+            "drift_count": self.drift_count,
+            "curve": self.curve.describe(),
+            "folder_id": self.folder_id,
+        }
+        parts = {f"metric{index}": metric.to_bytes() for index, metric in enumerate(self.metrics)}
+        parts["detector"] = self.detector.to_bytes()
+        if self.recent is not None:
+            parts["recent"] = self.recent.to_bytes()
+        parts["model"] = self.model.to_bytes()
+        return data, parts
+
+    def restore(self, data: dict[str, Any], parts: dict[str, bytes]) -> None:
+        """Continue from a snapshot."""
+        self.metric_names = list(data["metrics"])
+        self.folder_id = data["folder_id"]
+        self.seq, self.learned, self.versions = data["seq"], data["learned"], dict(data["versions"])
+        self._reset_scores()
+        self.scored, self.unscored = data["scored"], data["unscored"]
+        self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])
+        self.drift_count = data["drift_count"]
+        self.metrics = [millstream.from_bytes(parts[f"metric{index}"]) for index in range(len(self.metric_names))]
+        self.detector = millstream.from_bytes(parts["detector"])
+        if self.recent is not None:
+            self.recent = millstream.from_bytes(parts["recent"])
+        self.model = millstream.from_bytes(parts["model"])
+
+
+def _metric(name: str) -> Any:
+    cls = getattr(metrics, name, None)
+    if not (isinstance(cls, type) and issubclass(cls, metrics.Metric)):
+        raise InvalidValue(f"serve: no metric named {name!r}; `millstream list metric` lists them")
+    return cls()
+
+
+def _wants_proba(metric: Any) -> bool:
+    return bool(metric._wants_probabilities())
+
+
+def _for(metric: Any, predicted: Any) -> Any:
+    """The form of a prediction that a metric accepts."""
+    if isinstance(predicted, dict) and not _wants_proba(metric):
+        return max(predicted, key=predicted.__getitem__)
+    return predicted
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
