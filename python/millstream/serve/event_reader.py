@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from millstream._core import parse_json
+from millstream._core import EventGroup, parse_json
 from millstream.serve.batches import unpack_events
-from millstream.serve.records import Kind, Record
+from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.store import EventStore
 
 __all__ = ["EventReader", "StoredEvent"]
+
+_BODY = itemgetter(5)
 
 
 class StoredEvent(NamedTuple):
@@ -32,7 +35,7 @@ class EventReader:
         self._store = store
         self._most, self._most_bytes = most, most_bytes
         self._bytes = 0
-        self._recent: OrderedDict[int, Record] = OrderedDict()
+        self._recent: OrderedDict[int, Record | Row] = OrderedDict()
         #: The last batch that was decoded: labels of a batch arrive together.
         self._batch: tuple[int, list[StoredEvent]] | None = None
 
@@ -40,14 +43,25 @@ class EventReader:
         """Keep a record that was just written."""
         self._recent[record.seq] = record
         self._bytes += len(record.body)
+        self._trim()
+
+    def remember_group(self, group: EventGroup, rows: list[Row]) -> None:
+        """Keep the rows of a group of events that was just written."""
+        self._recent.update(zip(range(group.first, group.first + len(rows)), rows, strict=True))
+        self._bytes += sum(map(len, map(_BODY, rows)))
+        self._trim()
+
+    def _trim(self) -> None:
         while len(self._recent) > self._most or self._bytes > self._most_bytes:
             _, old = self._recent.popitem(last=False)
-            self._bytes -= len(old.body)
+            self._bytes -= len(old[5])
 
     def record(self, seq: int) -> Record:
         """The record with this number."""
         found = self._recent.get(seq)
-        return self._store.get(seq) if found is None else found
+        if found is None:
+            return self._store.get(seq)
+        return found if isinstance(found, Record) else record_of(found)
 
     def event(self, seq: int, item: int) -> StoredEvent:
         """One event of a record."""

@@ -26,7 +26,8 @@ from millstream.serve.handler import Handler
 from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
-from millstream.serve.requests import Problem, Reply, Request
+from millstream.serve.requests import JSON, Problem, Reply, Request
+from millstream.serve.shortcut import Shortcut
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
 
@@ -122,6 +123,7 @@ class Server:
         self._port = port
         self.settings = dict(settings or {})
         self._http: _core.HttpServer | None = None
+        self._shortcut: Shortcut | None = None
         self._outbox: deque[tuple[int, Reply]] = deque()
         self._ended = threading.Event()
         self._failure: BaseException | None = None
@@ -160,6 +162,7 @@ class Server:
         committer = self.engine.committer
         committer.after_group = self._after_group
         committer.failed = self._failed
+        committer.administered = self.sync_shortcuts
         try:
             if listen:
                 self._http = _core.HttpServer(self.host, self._port, **self.settings)
@@ -170,7 +173,11 @@ class Server:
                 self._http.close()
             self.engine.stop()
             raise
-        self.sync_shortcuts()
+        if self._http is not None:
+            self._shortcut = Shortcut(self.engine, self.tokens, header_block(JSON, ()))
+            self.counters.native = self._shortcut.native.counts
+            self.sync_shortcuts()
+            self._http.set_shortcut(self._shortcut.native)
         if listen:
             self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
             self._thread.start()
@@ -259,6 +266,9 @@ class Server:
         http.answer(ready)
 
     def _after_group(self) -> None:
+        if self._shortcut is not None:
+            # Before the replies, so that a client that reads its own label's reply sees its number.
+            self._shortcut.show_progress()
         self.flush()
         self.engine.maybe_snapshot()
 
@@ -298,6 +308,8 @@ class Server:
 
     def sync_shortcuts(self) -> None:
         """Tell the native shortcut which models it may answer for."""
+        if self._shortcut is not None:
+            self._shortcut.sync()
 
 
 @lru_cache(1024)

@@ -17,8 +17,7 @@ def get_event(call: Call) -> Reply:
     stream = stream_of(call)
     id = check_id(call.values["id"])
     engine = call.server.engine
-    if (stream.number, id) in engine.committer.in_flight:
-        engine.committer.wait_for((stream.number, id))
+    engine.committer.wait_for(stream.number, id)
     found = stream.pending.find(id)
     event = None if found is None else call.server.reader.event(found[0], found[1])
     if found is None or event is None or event.id != id:
