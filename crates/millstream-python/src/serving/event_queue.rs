@@ -169,6 +169,13 @@ impl EventQueue {
         std::mem::take(&mut self.lock().lost)
     }
 
+    /// Number of events that are not in the state yet.
+    #[getter]
+    fn in_flight(&self) -> usize {
+        let state = self.lock();
+        state.ids.len() + state.proposed.len() + state.taken.as_ref().map_or(0, |taken| taken.len())
+    }
+
     /// Number of events that wait.
     #[getter]
     fn waiting(&self) -> usize {
