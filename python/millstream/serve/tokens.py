@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ class Tokens:
         """Names, scopes and expiry of the tokens."""
         return [{name: each.get(name) for name in ("name", "scopes", "expires")} for each in self._known]
 
-    def grants(self, scope: str) -> list[tuple[bytes, float | None]]:
+    def grants(self, scope: str) -> Sequence[tuple[bytes, float | None]]:
         """The hash and the expiry of each token with a scope, for the native shortcut."""
         return [
             (bytes.fromhex(each["sha256"]), each["expires"])
