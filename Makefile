@@ -27,10 +27,10 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocess
 # instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
-.PHONY: help demo quick test bench baseline lint docs build wheel lock clean
+.PHONY: help demo quick test faults faults-long bench baseline lint docs build wheel lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(MADE)/build $(MADE)/data ## learn a year of flights in order, compare models, write an HTML report
 	@$(BIN)/millstream demo
@@ -39,10 +39,21 @@ quick: $(MADE)/build $(MADE)/dev ## run the Python tests that are not slow (unde
 	@$(PYTEST) -m 'not slow' $(ARGS)
 
 test: lint $(MADE)/mails ## run lint, then all Rust and Python tests (under ten minutes on two cores)
-	@cargo test --locked --quiet -p millstream-core
+	@cargo test --locked --quiet -p millstream-core -p millstream-http
 	@$(PYTEST)
 	@if grep -qw avx2 /proc/cpuinfo 2>/dev/null; then OPENBLAS_CORETYPE=Haswell $(PYTEST_LINEAR_ALGEBRA); fi
 	@OPENBLAS_CORETYPE=Prescott NPY_DISABLE_CPU_FEATURES='X86_V3 X86_V4' $(PYTEST_LINEAR_ALGEBRA)
+
+# Servers that are killed, starved and lied to. The tests print how many faults each one made.
+FAULTS := $(BIN)/python -m pytest -q tests/test_serve_faults_*.py tests/test_serve_crashes.py \
+	tests/test_serve_damage.py tests/test_serve_power.py tests/test_serve_bad_input.py tests/test_serve_fuzz.py \
+	tests/test_serve_promises.py tests/test_http_limits.py tests/test_http_lifecycle.py
+
+faults: $(MADE)/build $(MADE)/dev ## make servers fail in every way, short form (under five minutes on two cores)
+	@OPENBLAS_NUM_THREADS=1 MILLSTREAM_FAULTS=short $(FAULTS) -n auto --maxprocesses 8 --dist worksteal $(ARGS)
+
+faults-long: $(MADE)/build $(MADE)/dev ## the same with the full counts: 200 kills, 10,000 power cuts, 100,000 requests
+	@OPENBLAS_NUM_THREADS=1 MILLSTREAM_FAULTS=long $(FAULTS) -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 lint: $(MADE)/build $(MADE)/dev ## check style, types, and the stub of the compiled module
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \

@@ -85,10 +85,11 @@ SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensem
 
 def names() -> list[str]:
     """All learners."""
-    return sorted(name for role in ROLES for name in _of_role(role))
+    return sorted(name for role in ROLES for name in of_role(role))
 
 
-def _of_role(role: str) -> list[str]:
+def of_role(role: str) -> list[str]:
+    """All components of a role; none if this build does not know the role."""
     try:
         return list(millstream.find(role=role))
     except ValueError:

@@ -18,6 +18,7 @@ from benchmarks import (
     resources,
     row_detectors,
     samplers,
+    serving,
     sketches,
     workloads,
 )
@@ -25,6 +26,7 @@ from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
+SERVING = Path(__file__).parent / "SERVING.md"
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -67,6 +69,8 @@ def main() -> None:
         "memory",
         "file-memory",
         "import",
+        "serving",
+        *serving.names(),
     )
     names = ", ".join([*workloads.WORKLOADS, *more])
     parser = argparse.ArgumentParser(description=__doc__)
@@ -80,20 +84,36 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md and the table of README.md; not with --only",
+        help="write RESULTS.md, PARTS.md, SERVING.md and the table of README.md; with --only, SERVING.md alone",
     )
     half = parser.add_mutually_exclusive_group()
-    half.add_argument("--goals", action="store_true", help="only comparisons with goals; PARTS.md is kept")
+    half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
     half.add_argument("--parts", action="store_true", help="only tables of all components; RESULTS.md is kept")
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
     where = report.machine() + (" A quick run, with a tenth of the rows." if given.quick else "")
+    if only is None or any(name.startswith("serving") for name in only):
+        if not given.goals and not given.parts:
+            _serving(where, only, quick=given.quick, write=given.write)
+        only = None if only is None else [name for name in only if not name.startswith("serving")]
+        if only == []:
+            return
     if not given.parts:
         _goals(where, size, turns, only, write=given.write and only is None)
     if not given.goals:
         # Three rounds suffice without goals.
         _parts(where, size, 3, only, write=given.write and only is None)
+
+
+def _serving(where: str, only: list[str] | None, *, quick: bool, write: bool) -> None:
+    every = only is None or "serving" in only
+    found = list(serving.rows(quick=quick, only=None if every else only))
+    if found:
+        page = serving.page(where, found)
+        print(page)
+        if write and every:
+            SERVING.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import signal
 from collections.abc import Generator
@@ -41,3 +42,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.DoctestItem) and any(part in item.path.as_posix() for part in _LINEAR_ALGEBRA):
             item.add_marker(pytest.mark.linear_algebra)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """In `make faults`, show the numbers that the tests print."""
+    if not os.environ.get("MILLSTREAM_FAULTS"):
+        return
+    for report in terminalreporter.getreports("passed"):
+        for line in report.capstdout.splitlines():
+            terminalreporter.write_line(line)

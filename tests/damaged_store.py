@@ -33,7 +33,7 @@ def closed_store(folder: Path) -> list[Record]:
     """A store that was closed, with free pages from a trim: everything is in the main file."""
     folder.mkdir()
     with EventStore(folder / "events.db", page_size=PAGE_SIZE) as store:
-        store.append(drafts(1, 12))
+        store.append(drafts(1, 12, size=250))
         store.append(drafts(13, 1, size=1500))
         store.append(drafts(14, 9))
         store.trim(8)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+import river.stats
 
 import millstream
-from millstream import compose, feature_extraction, linear_model, preprocessing, stats
+from millstream import compose, evaluate, feature_extraction, linear_model, preprocessing, stats
 from millstream.errors import InvalidType, InvalidValue
 
 ROWS = [
@@ -81,9 +86,9 @@ def test_values_are_those_of_river(name: str, by: Any) -> None:
         their_target.learn_one(x, y)
         if place % 10 == 0 and name != "Var":
             assert ours.transform_one(x) == pytest.approx(theirs.transform_one(x), abs=1e-10)
-    for agg, river in ((ours, theirs), (our_target, their_target)):
-        assert agg.feature_name == river._feature_name
-        wanted = {key: stat.get() for key, stat in river._groups.items()}
+    for agg, peer in ((ours, theirs), (our_target, their_target)):
+        assert agg.feature_name == peer._feature_name
+        wanted = {key: stat.get() for key, stat in peer._groups.items()}
         got = {key if isinstance(key, tuple) else (key,): value for key, value in agg.state.items()}
         for key, value in wanted.items():
             # A variance of one number is undefined here, and 0 in River.
@@ -103,8 +108,6 @@ def test_the_output_never_contains_the_target_of_its_row() -> None:
 @pytest.mark.parametrize("when_full", ["other", "evict"])
 @pytest.mark.parametrize("statistic", [stats.Mean(), stats.Rolling(stats.Max(), 3), stats.Quantile(0.5)])
 def test_batches_and_rollbacks_are_exact_beyond_the_bound(statistic: Any, when_full: str) -> None:
-    import pandas as pd
-
     rows = _random_rows(300, 100)
     frame, y = pd.DataFrame([x for x, _ in rows]), np.array([y for _, y in rows])
 
@@ -179,3 +182,106 @@ def test_bad_arguments_are_refused_in_one_line() -> None:
     with pytest.raises(InvalidValue, match="got a third class; preprocessing.TargetEncoder"):
         target.learn_one({"user": "a"}, "c")
     assert target.state == {"a": 0.5}
+
+
+def _day(n: int) -> datetime.datetime:
+    return datetime.datetime(2026, 1, 1 + n)
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        _day,
+        lambda n: _day(n).date(),
+        lambda n: _day(n).replace(tzinfo=datetime.UTC),
+        lambda n: pd.Timestamp(_day(n)),
+        lambda n: np.datetime64(_day(n)),
+    ],
+)
+def test_times_may_be_dates(date: Any) -> None:
+    how = stats.TimeRolling(stats.Sum(), period=datetime.timedelta(days=2))
+    rows = [{"x": float(n), "user": "a", "when": date(n)} for n in range(5)]
+    numbers = [x | {"when": _day(n).replace(tzinfo=datetime.UTC).timestamp()} for n, x in enumerate(rows)]
+    agg, seconds, target = (
+        feature_extraction.Agg("x", "user", how, time="when"),
+        feature_extraction.Agg("x", "user", how, time="when"),
+        feature_extraction.TargetAgg("user", how, time="when"),
+    )
+    for x, number in zip(rows, numbers, strict=True):
+        agg.learn_one(x)
+        seconds.learn_one(number)
+        target.learn_one(x, 1.0)
+        assert agg.transform_one(x) == seconds.transform_one(x)
+    assert agg.to_bytes() == seconds.to_bytes()
+    assert agg.state == {"a": 7.0}
+    assert target.state == {"a": 2.0}
+    learned = []
+    frame = pd.DataFrame(rows)
+    for X in (rows, iter(rows), frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        many = agg.clone()
+        many.learn_many(X)
+        learned.append(many.to_bytes())
+    assert learned == [agg.to_bytes()] * len(learned)
+
+
+def test_dates_in_pipelines_and_evaluation() -> None:
+    how = stats.TimeRolling(stats.Mean(), period=datetime.timedelta(days=2))
+    rows = [({"x": float(n % 3), "user": "a", "when": _day(n)}, float(n)) for n in range(20)]
+    numbers = [(x | {"when": x["when"].replace(tzinfo=datetime.UTC).timestamp()}, y) for x, y in rows]
+
+    def build() -> Any:
+        return feature_extraction.TargetAgg("user", how, time="when") | linear_model.LinearRegression()
+
+    frame = pd.DataFrame([x for x, _ in rows])
+    streams: list[Any] = [rows, numbers, (frame, np.array([y for _, y in rows]))]
+    models = [build() for _ in streams]
+    results = [evaluate.prequential(model, data) for model, data in zip(models, streams, strict=True)]
+    assert len({result["MAE"] for result in results}) == 1
+    assert len({model.to_bytes() for model in models}) == 1
+
+
+def test_bad_times_are_refused_in_one_line() -> None:
+    how = stats.TimeRolling(stats.Mean(), period=5.0)
+    agg = feature_extraction.Agg("x", "user", how, time="when")
+    good = {"x": 1.0, "user": "a", "when": _day(1)}
+    agg.learn_one(good)
+    before = agg.to_bytes()
+    for bad in ([1], None, pd.NaT, np.datetime64("NaT")):
+        with pytest.raises((InvalidType, InvalidValue), match=r"^feature_extraction.Agg: .*when"):
+            agg.learn_one(good | {"when": bad})
+        assert agg.to_bytes() == before
+    # Other features are no times.
+    with pytest.raises(InvalidType, match="feature 'x': a value must be a number"):
+        agg.learn_one(good | {"x": _day(1)})
+    assert agg.learn_many([good, good | {"when": [1]}, good], on_error="skip") == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [
+        (stats.Rolling(stats.Mean(), 3), "rollingmean_3"),
+        (stats.RollingMax(3), "rollingmax_3"),
+        (stats.RollingMode(3), "rollingmode_3"),
+        (stats.RollingIQR(3), "rollingiqr_3"),
+        (stats.RollingPeakToPeak(3), "rollingpeaktopeak_3"),
+        (stats.Rolling(stats.Quantile(0.5), 3), "rollingquantile_3"),
+        (stats.Rolling(stats.Quantile(0.1), 3), "rollingquantile_0.1_3"),
+        (stats.Rolling(stats.Var(ddof=0), 5), "rollingvar_0_5"),
+        (stats.TimeRolling(stats.Mean(), period=60.0), "timerollingmean_60"),
+        (stats.Shift(2) | stats.Mean(), "mean_of_shift_2"),
+        (stats.Shift(1) | stats.Rolling(stats.Var(), 4), "rollingvar_4_of_shift_1"),
+        (stats.Quantile(0.3), "quantile"),
+    ],
+)
+def test_names_of_windows_and_links_differ(how: Any, name: str) -> None:
+    agg = feature_extraction.Agg("x", "user", how, time="t")
+    assert agg.feature_name == f"x_{name}_by_user"
+
+
+def test_names_of_links_and_windows_are_those_of_river() -> None:
+    for ours, theirs in (
+        (stats.Shift(2) | stats.Mean(), river.stats.Shift(2) | river.stats.Mean()),
+        (stats.RollingMin(4), river.stats.RollingMin(4)),
+        (stats.RollingQuantile(0.5, 4), river.stats.RollingQuantile(0.5, 4)),
+    ):
+        assert feature_extraction.Agg("x", None, ours).feature_name == f"x_{theirs.name}"

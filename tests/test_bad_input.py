@@ -21,8 +21,8 @@ import pandas
 import pytest
 
 import millstream
-from millstream import linear_model, naive_bayes, preprocessing
-from millstream.errors import MillstreamError, NumericOverflow
+from millstream import evaluate, linear_model, naive_bayes, preprocessing, sampling
+from millstream.errors import InvalidValue, MillstreamError, NumericOverflow
 from millstream.registry import entry
 from streams import ARGUMENTS, CASES, COUNTS, Case, answer, cases, learn_one, mixed, numbers_in, numeric
 
@@ -771,3 +771,27 @@ def test_a_column_of_objects_that_changes_kind_is_bad_from_that_row(make: Any) -
     loop.learn_many(rows, y, on_error="skip")
     assert model.to_bytes() == loop.to_bytes()
     assert len(loop.clone().step_many(make(rows), y, on_error="skip")) == 5
+
+
+@pytest.mark.parametrize("weight", [10**400, -(10**400)])
+def test_a_weight_beyond_floats_concerns_its_row_alone(weight: int) -> None:
+    rows, y, w = [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}], [1.0, 2.0, 3.0], [1.0, weight, 2.0]
+    expected = linear_model.LinearRegression()
+    expected.learn_many([rows[0], rows[2]], [1.0, 3.0], [1.0, 2.0])
+    for X in (rows, pandas.DataFrame(rows)):
+        model = linear_model.LinearRegression()
+        with pytest.raises(InvalidValue, match=r"^row 1: linear_model.LinearRegression: the weight must be "):
+            model.learn_many(X, y, w)
+        assert model.learned == 0
+        with pytest.raises(InvalidValue, match=r"^row 1: "):
+            model.clone().learn_many(X, y, w, on_error="stop")
+        assert model.learn_many(X, y, w, on_error="skip") == 1
+        assert model.to_bytes() == expected.to_bytes()
+    with pytest.raises(MillstreamError, match="w must have one number per row"):
+        linear_model.LinearRegression().learn_many(rows, y, [1.0, weight, "x"], on_error="skip")
+    sample = sampling.Reservoir(5)
+    assert sample.learn_many(rows, y, w, on_error="skip") == 1
+    result = evaluate.prequential(
+        linear_model.LinearRegression(), list(zip(rows, y, w, strict=True)), on_error="skip"
+    )
+    assert result.skipped == 1

@@ -146,6 +146,57 @@ def test_batches_equal_loops_beyond_the_bound(name: str, when_full: str) -> None
     assert (one.n_folded > 0, one.n_evicted > 0) == (when_full == "other", when_full == "evict")
 
 
+@pytest.mark.parametrize("when_full", ["other", "evict", "refuse"])
+@pytest.mark.parametrize("target", ["numbers", "classes"])
+def test_a_weighted_frame_is_its_rows_one_by_one(target: str, when_full: str) -> None:
+    frame, numbers = _frame(900, 150)
+    frame.loc[::7, "colour"] = None
+    random = np.random.default_rng(4)
+    w = random.choice([0.0, 0.5, 1.0, 3.0], len(frame))
+    # The sixth class arrives late, and two in the same batch.
+    classes = np.array(list("abcdef"))[np.minimum(numbers.astype(int).clip(0, 9) // 2, np.arange(900) // 100)]
+    y = numbers if target == "numbers" else classes
+    one, many = (preprocessing.TargetEncoder(max_keys=90, when_full=when_full) for _ in range(2))
+    rows = [{name: None if value != value else value for name, value in x.items()} for x in _dicts(frame)]
+    for x, label, weight in zip(rows, y.tolist(), w.tolist(), strict=True):
+        try:
+            one.learn_one(x, label, w=weight)
+        except InvalidValue:
+            assert when_full == "refuse"
+    many.learn_many(frame[:10], y[:10], w=w[:10], on_error="skip")
+    many.learn_many(frame[10:], y[10:], w=w[10:], on_error="skip")
+    assert many.to_bytes() == one.to_bytes()
+    transformed = many.transform_many(frame)
+    for place, x in enumerate(rows):
+        expected = one.transform_one(x)
+        assert all(expected[name] == transformed[name].iloc[place] for name in expected)
+    many._undo()
+    one._undo()
+    assert many.to_bytes() == one.to_bytes()
+
+
+def test_a_failed_batch_of_an_encoder_changes_nothing() -> None:
+    frame, y = _frame(2000, 300)
+    encoder = preprocessing.TargetEncoder(max_keys=200)
+    encoder.learn_many(frame[:500], y[:500])
+    before = encoder.to_bytes()
+    bad = y[500:].copy()
+    bad[-1] = np.inf
+    with pytest.raises(InvalidValue):
+        encoder.learn_many(frame[500:], bad)
+    assert encoder.to_bytes() == before
+
+
+def test_moderate_targets_after_a_huge_one_are_refused_without_a_trace() -> None:
+    frame, y = _frame(50, 5)
+    encoder = preprocessing.TargetEncoder()
+    encoder.learn_one({"user": "u9"}, 1e160)
+    before = encoder.to_bytes()
+    with pytest.raises(NumericOverflow):
+        encoder.learn_many(frame, y)
+    assert encoder.to_bytes() == before
+
+
 @pytest.mark.parametrize("when_full", ["other", "evict"])
 def test_a_failed_batch_changes_nothing(when_full: str) -> None:
     frame, y = _frame(300, 100)

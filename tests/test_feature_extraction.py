@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,3 +104,25 @@ def test_bad_input() -> None:
             feature_extraction.HashingVectorizer(**settings)  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidValue, match="valid Unicode"):
         HashingVectorizer().transform_many(["\ud800"])
+
+
+@pytest.mark.parametrize("kind", [feature_extraction.BagOfWords, feature_extraction.TFIDF])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"on": ["text"]}, "on must be the name of a feature, or None, got "),
+        ({"strip_accents": 5}, "strip_accents must be True or False, got 5"),
+        ({"lowercase": "yes"}, "lowercase must be True or False, got 'yes'"),
+        ({"stop_words": 5}, "stop_words must be a set of str, got 5"),
+        ({"stop_words": [5]}, "stop_words must be a set of str, got "),
+        ({"ngram_range": (1.5, 2)}, "ngram_range must be "),
+        ({"ngram_range": ("a", "b")}, "ngram_range must be "),
+        ({"tokenizer": lambda text: 5}, "tokenizer must return a list of str, got 5"),
+        ({"tokenizer": lambda text: [5]}, "tokenizer must return a list of str, got "),
+        ({"preprocessor": lambda text: 5}, "preprocessor must return a str, got 5"),
+    ],
+)
+def test_odd_arguments_of_words_are_refused_in_one_line(kind: Any, parameters: Any, message: str) -> None:
+    with pytest.raises(errors.MillstreamError, match=f"^{kind.__name__}: {message}") as caught:
+        kind(**parameters).learn_one({"text": "a text"} if "on" in parameters else "a text")
+    assert "\n" not in str(caught.value)

@@ -146,6 +146,6 @@ def test_requirements_are_pinned_and_name_no_place():
 
 def test_every_target_of_the_makefile_has_its_words():
     text = (TOP / "Makefile").read_text()
-    described = set(re.findall(r"^([a-z]+):.*## ", text, flags=re.MULTILINE))
+    described = set(re.findall(r"^([a-z-]+):.*## ", text, flags=re.MULTILINE))
     assert described == set(re.search(r"\.PHONY: (.*)", text)[1].split())
     assert {"help", "demo", "test", "bench", "lint", "docs", "build", "clean"} <= described

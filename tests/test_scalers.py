@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import river.preprocessing
 import sklearn.preprocessing
@@ -358,3 +359,49 @@ def test_saved_many_and_one_are_the_same(scaler: Any) -> None:
     for x in X:
         again.learn_one(dict(enumerate(x.tolist())))
     assert again.to_bytes() == many.to_bytes()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scaler", SCALERS, ids=repr)
+def test_a_frame_is_its_rows_one_by_one(scaler: Any, weighted: bool) -> None:
+    random = np.random.default_rng(3)
+    n = 700
+    X = np.column_stack([hostile(n), random.normal(size=n)])
+    X[5::80, 1] = np.nan
+    X[:400, 2] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "late"])
+    frame.insert(1, "colour", random.choice(["red", "green"], n))
+    frame.loc[600, "colour"] = "blue"
+    w = random.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    rows = [
+        {name: None if value != value else value for name, value in x.items()} for x in frame.to_dict("records")
+    ]
+    one, many, numbers = scaler.clone(), scaler.clone(), scaler.clone()
+    for x, weight in zip(rows, w.tolist(), strict=True):
+        one.learn_one(x, w=weight)
+    given = w if weighted else None
+    many.learn_many(frame[:20], w=given if given is None else given[:20])
+    many.learn_many(frame[20:], w=given if given is None else given[20:])
+    assert many.to_bytes() == one.to_bytes()
+    # The last row of a batch can be undone.
+    last_row = max(np.flatnonzero(w))
+    many._undo()
+    one._undo()
+    assert many.to_bytes() == one.to_bytes()
+    one.learn_one(rows[last_row], w=w[last_row])
+    transformed = one.transform_many(frame)
+    for row, x in enumerate(rows):
+        expected = one.transform_one(x)
+        assert all(expected[name] == transformed[name].iloc[row] for name in expected)
+    # Numbers alone, by columns in another order than before.
+    numbers.learn_many(frame[["a", "b"]][:9])
+    before = numbers.to_bytes()
+    infinite = frame[["b", "a"]].copy()
+    infinite.loc[n - 1, "a"] = np.inf
+    with pytest.raises(InvalidValue):
+        numbers.learn_many(infinite)
+    assert numbers.to_bytes() == before
+    numbers.learn_many(frame[["b", "a"]][9:])
+    again = scaler.clone()
+    again.learn_many(frame[["a", "b"]])
+    assert numbers.to_bytes() == again.to_bytes()

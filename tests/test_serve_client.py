@@ -15,7 +15,7 @@ import pytest
 
 from millstream import from_bytes, linear_model
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.serve import Client, LabelPolicy, ServeError, transport
+from millstream.serve import Client, LabelPolicy, ServeError, Server, transport
 from serving import Direct, FaultyLine
 
 FAULTS = ["refuse", "lose", (502, {}), (503, {"retry-after": "0"}), (504, {}), (507, {}), (429, {})]
@@ -269,6 +269,21 @@ def test_models_versions_and_routes(client):
     assert client.policy("m", {"window": "2h"})["policy"]["window"] == 7200
 
 
+def test_the_label_of_a_learned_example_is_not_its_prediction(client):
+    client.learn("m", {"a": 1.0}, 77.0, id="own")
+    with pytest.raises(ServeError, match="409: id: 'own' belongs to an example that was learned"):
+        client.predict("m", {"a": 1.0}, id="own")
+
+
+def test_a_deferred_event_is_learned_after_it_is_activated(client, direct):
+    answer = client.predict("m", {"a": 1.0}, defer=True, wait="durable")
+    assert client.event("m", answer["id"])["deferred"] is True
+    client.activate("m", answer["id"])
+    assert client.activate("m", answer["id"])["activated"] is True
+    assert client.label("m", answer["id"], 1.0)["fate"] == "learned"
+    assert direct.server.engine.state.models["m"].learned == 1
+
+
 def test_a_forgotten_event_is_not_learned(client):
     answer = client.predict("m", {"a": 1.0})
     client.progress("m", 1)
@@ -353,3 +368,18 @@ def test_timeout():
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ServeError, match="timed out"):
             Client(url, timeout=0.1, retries=1).models()
+
+
+def test_with_a_real_server(tmp_path):
+    with Server(linear_model.LinearRegression(), data=tmp_path, port=0) as server:
+        client = Client(server.url)
+        client.wait_until_ready()
+        results = client.predict_many("model", pd.DataFrame({"a": [1.0, 2.0]}))
+        assert [each["fate"] for each in client.labels("model", [(each["id"], 3.0) for each in results])] == [
+            "learned",
+            "learned",
+        ]
+        assert client.label("model", results[0]["id"], 3.0)["fate"] == "duplicate"
+        assert client.model("model")["learned"] == 2
+    with pytest.raises(ServeError, match="no answer"):
+        Client(server.url, retries=0).models()

@@ -170,6 +170,12 @@ def test_changed_field_is_found(killed, copy, column, value):
         ("DELETE FROM store", "the table store is damaged"),
         ("ALTER TABLE records ADD COLUMN more", "the definition of records is not as it was written"),
         ("DROP VIEW log", "the definition of log is not as it was written"),
+        (
+            "CREATE VIEW mine AS SELECT 1",
+            "the view mine does not belong here; create it in a database of your own",
+        ),
+        ("CREATE TRIGGER t AFTER INSERT ON records BEGIN SELECT 1; END", "the trigger t does not belong here"),
+        ("CREATE VIRTUAL TABLE words USING fts5(text)", "the virtual table words does not belong here"),
         ("PRAGMA journal_mode = DELETE", "byte 18: the file is not in WAL mode"),
         ("PRAGMA application_id = 5", "byte 68: this is not an event store"),
     ],
@@ -239,6 +245,29 @@ def test_older_file_of_the_same_store(tmp_path, name):
     (tmp_path / "copy" / name).write_bytes(old)
     with pytest.raises(StoreDamaged):
         EventStore(tmp_path / "copy" / "events.db")
+
+
+@pytest.mark.parametrize(("place", "change"), [(35, 1), (39, 1), (39, 8)])
+def test_list_of_free_pages(tmp_path, place, change):
+    damaged_store.closed_store(tmp_path / "store")
+    path = tmp_path / "store" / "events.db"
+    data = bytearray(path.read_bytes())
+    assert data[32:40] != bytes(8)
+    data[place] ^= change
+    path.write_bytes(data)
+    with pytest.raises(StoreDamaged, match="freelist|Freelist|page"):
+        EventStore(path)
+
+
+def test_number_of_free_pages(tmp_path):
+    with EventStore(tmp_path / "events.db", page_size=512) as store:
+        store.append(drafts(1, 5))
+    data = bytearray((tmp_path / "events.db").read_bytes())
+    assert data[32:40] == bytes(8)
+    data[39] = 1
+    (tmp_path / "events.db").write_bytes(data)
+    with pytest.raises(StoreDamaged, match="freelist: size is 0 but should be 1"):
+        EventStore(tmp_path / "events.db")
 
 
 def test_rollback_journal_is_not_played_back(killed, copy):

@@ -90,6 +90,7 @@ REQUESTS = [
     ("POST /v1/models/{model}/learn", "/v1/models/delays/learn", 200),
     ("GET /v1/models/{model}/events/{id}", "/v1/models/delays/events/flight-1", 200),
     ("GET /v1/models/{model}/events/{id}", "/v1/models/delays/events/unknown", 404),
+    ("POST /v1/models/{model}/events/{id}/activate", "/v1/models/delays/events/flight-1/activate", 200),
     ("DELETE /v1/models/{model}/events/{id}", "/v1/models/delays/events/flight-1", 200),
     ("GET /v1/models/{model}/progress", "/v1/models/delays/progress?seq=3", 200),
     ("GET /v1/models/{model}", "/v1/models/delays?curve=1", 200),

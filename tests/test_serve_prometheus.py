@@ -6,11 +6,13 @@ import json
 import math
 import re
 import threading
+import time
 from importlib.resources import files
 
 import pytest
 
 from millstream import anomaly, base, linear_model
+from millstream.serve import Client, Server
 from millstream.serve.counters import Histogram
 from millstream.serve.exposition import Buckets, Page
 from millstream.serve.policy import LabelPolicy
@@ -224,29 +226,49 @@ def names_in(expression):
     return set(re.findall(r"\b(?:millstream|http_server|process)_\w+", without_labels))
 
 
-def known_names(direct):
-    direct.post("/v1/models/m/predict?wait=durable", {"id": "e", "x": {"a": 1.0}})
-    direct.put("/v1/models/m/labels/e", {"y": 1.0})
-    direct.server.engine._take_snapshot(direct.server.engine.state)
-    names = {key[0] for key in samples(metrics_page(direct.server).text())}
-    # The HTTP server is not part of a server without a protocol.
-    http = {f"http_server_request_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
-    return names | http | {"http_server_open_connections", "http_server_active_requests"}
+@pytest.fixture(scope="module")
+def known_names(tmp_path_factory):
+    """The names of all samples of a server with its HTTP server and a snapshot."""
+    data = tmp_path_factory.mktemp("data")
+    settings = {"snapshot_seconds": 0.0}
+    model = linear_model.LinearRegression()
+    with Server(model, data=data, port=0, engine_settings=settings) as server:
+        client = Client(server.url)
+        client.label("model", client.predict("model", {"a": 1.0})["id"], 1.0)
+        client.learn("model", {"a": 1.0}, 1.0)
+        for _ in range(100):
+            found = samples(client.metrics())
+            if ("millstream_snapshot_last_success_timestamp_seconds",) in found:
+                break
+            time.sleep(0.05)
+    return {key[0] for key in found}
 
 
-def test_the_board_shows_metrics_that_exist(direct):
+def test_http_requests_are_counted(tmp_path):
+    with Server(linear_model.LinearRegression(), data=tmp_path, port=0) as server:
+        client = Client(server.url)
+        for _ in range(3):
+            client.predict("model", {"a": 1.0})
+        found = samples(client.metrics())
+        assert value(found, "http_server_request_duration_seconds_count") >= 3
+        assert value(found, "http_server_open_connections") == 1
+        assert value(found, "http_server_bytes_total", direction="read") > 100
+        assert value(found, "millstream_shed_requests_total", reason="queue_full") == 0
+
+
+def test_the_board_shows_metrics_that_exist(known_names):
     board = json.loads(deployed("grafana.json"))
     expressions = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     assert len(expressions) >= 15
     used = set().union(*map(names_in, expressions))
-    assert used <= known_names(direct), used - known_names(direct)
+    assert used <= known_names, used - known_names
     ids = [panel["id"] for panel in board["panels"]]
     assert len(set(ids)) == len(ids)
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
     assert len(set(places)) == len(places)
 
 
-def test_the_alerts_use_metrics_that_exist(direct):
+def test_the_alerts_use_metrics_that_exist(known_names):
     yaml = pytest.importorskip("yaml")
     rules = [rule for group in yaml.safe_load(deployed("alerts.yml"))["groups"] for rule in group["rules"]]
     names = [rule["alert"] for rule in rules]
@@ -254,7 +276,7 @@ def test_the_alerts_use_metrics_that_exist(direct):
     for rule in rules:
         used = names_in(rule["expr"])
         assert used
-        assert used <= known_names(direct), rule["alert"]
+        assert used <= known_names, rule["alert"]
         assert rule["annotations"]["summary"]
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert rule["expr"].count("(") == rule["expr"].count(")")

@@ -170,6 +170,8 @@ PYTHON_BODIES = [
     '{"x":{"a":1},"ts":1000}',
     '{"x":{"a":1},"ts":"bad"}',
     '{"x":{"a":1},"trace":"t"}',
+    '{"x":{"a":1},"defer":true}',
+    '{"x":{"a":1},"defer":false}',
     '{"x":{"a":1},"key":{}}',
     '{"x":{"a":0.1},"id":"first"}',
     '{"x":{"a":0.5},"id":"first"}',
@@ -311,6 +313,17 @@ def test_what_is_not_a_plain_request_goes_to_python(tmp_path):
         for fields in ({}, {"content-type": "Application/JSON ; charset=utf-8"}):
             assert served.ask("POST", path, body, fields)[0] == 200
         assert served.native == 2
+        others: list[tuple[dict[str, str], int]] = [
+            ({"origin": "http://example.org"}, 403),
+            ({"origin": f"http://127.0.0.1:{served.server.port}"}, 200),
+            ({"host": "example.org"}, 403),
+            ({"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, 200),
+        ]
+        for fields, expected in others:
+            assert served.ask("POST", path, body, fields)[0] == expected, fields
+        assert served.native == 2
+        assert served.ask("POST", path, body, {"host": "localhost:1"})[0] == 200
+        assert served.native == 3
     finally:
         served.close()
 
@@ -545,6 +558,6 @@ def test_headers_are_checked():
 
 def test_hashes_of_tokens_have_32_bytes():
     shortcut = _core.PredictShortcut(_core.EventQueue(), b"")
-    shortcut.set_tokens(True, [(hashlib.sha256(b"t").digest(), None)])
+    shortcut.set_access(True, [(hashlib.sha256(b"t").digest(), None)], False)
     with pytest.raises((ValueError, TypeError)):
-        shortcut.set_tokens(True, [(b"short", None)])
+        shortcut.set_access(True, [(b"short", None)], False)

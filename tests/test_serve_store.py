@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from damaged_store import drafts
+from millstream._core import first_wrong_record
 from millstream.errors import InvalidState, InvalidType, InvalidValue, NotPermitted, UnknownName
 from millstream.serve import schema
 from millstream.serve import store as store_module
 from millstream.serve.disk import Disk
 from millstream.serve.reader import RecordReader
-from millstream.serve.records import Draft, Kind, Record, checksum, shown_id, stored_id
+from millstream.serve.records import Draft, Kind, Record, checksum, row_of, shown_id, stored_id
 from millstream.serve.store import EventStore, StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
 UUID = "018f3a5e-7c11-7abc-8def-0123456789ab"
@@ -66,6 +67,22 @@ def test_checksum_covers_every_field_and_its_type():
         assert found not in seen
         seen.add(found)
     assert checksum(6, *row) not in seen
+
+
+def test_native_check_of_rows():
+    rows = [row_of(5, seq, draft) for seq, draft in enumerate(drafts(1, 40), 1)]
+    assert first_wrong_record(5, rows) is None
+    assert first_wrong_record(6, rows) == 0
+    assert first_wrong_record(5, []) is None
+    wrong = (1.5, None, "x", b"x", -1, 1 << 70, "\ud800", [], 2**31)
+    for number, (column, value) in enumerate((column, value) for column in range(7) for value in wrong):
+        row = list(rows[number % 40])
+        if row[column] == value:
+            continue
+        row[column] = value
+        assert first_wrong_record(5, [*rows, tuple(row), *rows]) == 40, row
+    for other in (rows[0][:6], (*rows[0], 1), list(rows[0]), None):
+        assert first_wrong_record(5, [rows[0], other]) == 1
 
 
 @pytest.mark.parametrize(

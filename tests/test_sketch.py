@@ -508,3 +508,21 @@ def test_sketches_are_listed_and_built_from_descriptions():
         assert pickle.loads(pickle.dumps(built)).to_bytes() == built.to_bytes()
         built.reset()
         assert built.updates == 0
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_integers_beyond_64_bits_are_numbers_in_batches_too(name):
+    one, many = made(name), made(name)
+    values = [1, 2**70, 2**65, 2.5]
+    for x in values:
+        one.update(x)
+    many.update_many(values)
+    assert many.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_beyond_64_bits_have_one_message(name):
+    for key in (2**63, -(2**70), 10**400):
+        for call in (lambda key=key: made(name).update(key), lambda key=key: made(name).update_many([1, key])):
+            with pytest.raises(InvalidValue, match="an integer must fit in 64 bits, got int -?[19]"):
+                call()

@@ -15,7 +15,7 @@ import scipy.stats
 
 import millstream
 from millstream import stats
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from streams import ARGUMENTS
 
 pytestmark = pytest.mark.linear_algebra
@@ -251,10 +251,10 @@ def test_state_and_bad_input(name: str) -> None:
 
 
 def test_overflow_is_caught() -> None:
-    for name in ("Sum", "Var", "Cov", "Skew", "Kurtosis", "EWVar"):
+    for name in ("Sum", "Mean", "Var", "Cov", "Skew", "Kurtosis", "EWVar"):
         statistic = make(name)
         more = (1e200,) if statistic._takes_pairs() else ()
-        statistic.update(1e308, *more)
+        statistic.update(1e308 if name in ("Sum", "Mean") else 1.0, *(y / 1e200 for y in more))
         before = statistic.to_bytes()
         with pytest.raises(OverflowError):
             statistic.update(-1e308 if name != "Sum" else 1e308, *(-y for y in more))
@@ -626,3 +626,36 @@ class _Numbers(__import__("doctest").OutputChecker):  # type: ignore[misc]
             return all(a == b or abs(float(a) - float(b)) <= 1e-5 * max(1.0, abs(float(a))) for a, b in pairs)
         except ValueError:
             return False
+
+
+@pytest.mark.parametrize("name", ["Mean", "Sum", "Var", "Mode", "Max"])
+def test_integers_beyond_64_bits_are_numbers_in_batches_too(name: str) -> None:
+    one, many, objects = (getattr(stats, name)() for _ in range(3))
+    values = [1, 2**70, -(2**65), 2.5]
+    for x in values:
+        one.update(x)
+    many.update_many(values)
+    objects.update_many(np.array(values, dtype=object))
+    assert many.to_bytes() == one.to_bytes() == objects.to_bytes()
+    for bad in (lambda: one.update(10**400), lambda: many.update_many([1.0, 10**400])):
+        with pytest.raises(InvalidValue, match="x must fit in a float, got int 1000"):
+            bad()
+    with pytest.raises(InvalidType):
+        stats.Mean().update_many([1.0, "x"])
+    with pytest.raises(InvalidValue, match="w must fit in a float, got int 1000"):
+        stats.Mean().update_many([1.0, 2.0], w=[1.0, 10**400])
+
+
+def test_reverting_a_window_is_refused_in_one_line() -> None:
+    pairs = stats.Rolling(stats.Cov(), 3)
+    pairs.update(1.0, 2.0)
+    links = stats.Shift(1) | stats.Mean()
+    for call, message in (
+        (lambda: pairs.revert(1.0, 2.0, w=1.0), r"^stats.Rolling: a number cannot be removed$"),
+        (lambda: pairs.revert(1.0, w=1.0), r"^stats.Rolling: its statistic takes x and y, got 1 arguments$"),
+        (lambda: stats.Rolling(stats.Var(), 3).revert(1.0, 2.0), r"takes x alone, got 2 arguments$"),
+        (lambda: links.revert(1.0, w=2.0), r"^stats.Link: a number cannot be removed"),
+        (lambda: stats.Max().revert(1.0), "use stats.Rolling for a window$"),
+    ):
+        with pytest.raises(MillstreamError, match=message):
+            call()

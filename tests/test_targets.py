@@ -14,7 +14,7 @@ import river.preprocessing
 
 import millstream
 from millstream import base, baseline, compose, forest, linear_model, optim, preprocessing
-from millstream.errors import InvalidType, InvalidValue, NumericOverflow
+from millstream.errors import InvalidType, InvalidValue, MillstreamError, NumericOverflow
 
 
 class Mean(base.Regressor):
@@ -253,3 +253,29 @@ def test_a_target_that_would_overflow_leaves_the_state_as_it_was() -> None:
     with pytest.raises(NumericOverflow):
         model.learn_one({"a": 1.0}, 1e200)
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("func", "inverse", "message"),
+    [
+        (lambda y: "a", float, r"func must return a number for 2.0, got str 'a'$"),
+        (lambda y: None, float, r"func must return a number for 2.0, got None"),
+        (lambda y: complex(y, 1.0), float, r"func must return a number for 2.0, got complex"),
+        (lambda y: 10**400, float, r"func must return a finite number for the target 2.0, got inf$"),
+        (lambda y: math.log(-y), float, r"func must return a number for 2.0, got ValueError: "),
+        (lambda y: 1 / 0, float, r"func must return a number for 2.0, got ZeroDivisionError: "),
+        (lambda: 5.0, float, r"func must return a number for 2.0, got TypeError: "),
+        (float, lambda z: "q", r"inverse_func must return a number for .*, got str 'q'$"),
+        (float, lambda z: 1 / 0, r"inverse_func must return a number for .*, got ZeroDivisionError: "),
+    ],
+)
+def test_functions_that_give_no_number_are_refused_in_a_line(func: Any, inverse: Any, message: str) -> None:
+    model = compose.TargetTransformRegressor(linear_model.LinearRegression(), func, inverse)
+    refused = lambda: model.learn_one({"a": 1.0}, 2.0)  # noqa: E731
+    if func is float:
+        refused()
+        refused = lambda: model.predict_one({"a": 1.0})  # noqa: E731
+    with pytest.raises(MillstreamError, match=rf"^compose.TargetTransformRegressor: {message}") as caught:
+        refused()
+    assert "\n" not in str(caught.value)
+    assert model.learned == (1 if func is float else 0)

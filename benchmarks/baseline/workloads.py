@@ -372,22 +372,22 @@ def workloads() -> Iterator[Workload]:
     yield Workload("train/mini-batches of 32", _mini_batches)
     for threads in (1, 2):
         yield Workload(f"forest/ARFClassifier of 10, n_threads={threads}", _forest(threads))
-    for name in millstream.find(role="drift_detector"):
+    for name in learners.of_role("drift_detector"):
         yield Workload(f"detect/{name}, many", _detector(name, together=True))
         yield Workload(f"detect/{name}, one by one", _detector(name, together=False))
-    for name in millstream.find(role="feature_drift_detector"):
+    for name in learners.of_role("feature_drift_detector"):
         yield Workload(f"detect/{name}", _row_detector(name))
-    for name in millstream.find(role="metric"):
+    for name in learners.of_role("metric"):
         yield Workload(f"metric/{name}", _metric(name, together=True))
     for name in ("metrics.Accuracy", "metrics.MAE", "metrics.ROCAUC"):
         yield Workload(f"metric/{name}, one by one", _metric(name, together=False))
-    for name in millstream.find(role="sketch"):
+    for name in learners.of_role("sketch"):
         yield Workload(f"sketch/{name}", _sketch(name))
-    for name in millstream.find(role="statistic"):
+    for name in learners.of_role("statistic"):
         yield Workload(f"statistic/{name}", _statistic(name))
-    for name in millstream.find(role="covariance_estimator"):
+    for name in learners.of_role("covariance_estimator"):
         yield Workload(f"covariance/{name}", _row_detector(name))
-    for name in millstream.find(role="generator"):
+    for name in learners.of_role("generator"):
         yield Workload(f"generate/{name}", _generator(name))
     for kind in ("csv", "jsonl", "libsvm", "vw"):
         yield Workload(f"read/{kind}", _reader(kind))

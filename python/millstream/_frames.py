@@ -6,6 +6,7 @@ pandas is loaded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, repeat
 from typing import Any
@@ -19,10 +20,14 @@ from millstream.errors import InvalidType, InvalidValue
 _PLAIN = (float, int, str, type(None))
 
 
-def plain_dict(x: Any) -> dict[Any, Any]:
-    """A dict whose values need no Python code to be read."""
+def plain_dict(x: Any, times: Sequence[Any] = ()) -> dict[Any, Any]:
+    """A dict whose values need no Python code to be read; the features `times` may be dates."""
     if not isinstance(x, Mapping):
         raise InvalidType(f"an example must be a dict of features, got {type(x).__name__}")
+    if times:
+        from millstream._dates import row_in_seconds
+
+        x = row_in_seconds(x, times)
     return {_name(key): _plain(key, value) for key, value in x.items()}
 
 
@@ -178,6 +183,21 @@ def _too_large(values: Sequence[Any]) -> int:
         except OverflowError:
             return row
     return 0
+
+
+def _with_infinite(w: Any) -> Any:
+    """Weights of which some are too large for a float."""
+    try:
+        return np.array([math.nan if value is None else _float(value) for value in w])
+    except (TypeError, ValueError):
+        raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
@@ -348,13 +368,19 @@ def targets(y: Any) -> Any:
     return values
 
 
-def weights(w: Any) -> Any:
-    """Sample weights as an array."""
+def weights(w: Any, *, by_row: bool = False) -> Any:
+    """Sample weights as an array.
+
+    An integer that is too large for a float is refused. With `by_row` it becomes infinite, so that only its row is
+    refused or skipped.
+    """
     if w is None:
         return None
     try:
         array = np.asarray(filled(w), dtype=np.float64)
     except OverflowError:
+        if by_row:
+            return _with_infinite(w)
         row = _too_large(given := list(w))
         raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
@@ -405,7 +431,7 @@ def examples(X: Any, y: Any, w: Any) -> Iterator[tuple[Any, Any, float]]:
     column = targets(y)
     if isinstance(column, np.ndarray):
         column = column.tolist()
-    ws = weights(w)
+    ws = weights(w, by_row=True)
     rows = list(dicts(X)) if column is not None or ws is not None else dicts(X)
     if column is not None and len(column) != len(rows):  # type: ignore[arg-type]
         raise InvalidValue(f"y has {len(column)} values for {len(rows)} rows")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import math
 import re
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
@@ -16,7 +17,7 @@ from millstream._echo import typed
 from millstream._frames import filled
 from millstream._part import Part, describe, from_description, to_json
 from millstream.base import Model
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["Measure", "numbers"]
 
@@ -95,11 +96,33 @@ def numbers(what: str, values: Any) -> Any:
     """A column of numbers as an array that the core borrows."""
     try:
         array = np.asarray(filled(values))
+        if array.dtype.kind == "O":
+            array = _large_integers(what, array)
         if array.dtype.kind not in "fiub":
             raise TypeError
         array = array.astype(np.float64, copy=False)
+    except MillstreamError:
+        raise
     except (TypeError, ValueError):
         raise InvalidType(f"{what} must be a column of numbers, got {typed(values)}") from None
     if array.ndim != 1:
         raise InvalidValue(f"{what} must be a column of numbers, got {array.ndim} dimensions")
     return array
+
+
+def _large_integers(what: str, values: Any) -> Any:
+    """Floats for integers beyond 64 bits, which NumPy has no type for."""
+    if values.ndim != 1 or not all(isinstance(value, (int, float, np.number, np.bool_)) for value in values):
+        raise TypeError
+    try:
+        return np.array([float(value) for value in values])
+    except OverflowError:
+        large = next(value for value in values if isinstance(value, int) and not _fits(value))
+        raise InvalidValue(f"{what} must fit in a float, got {typed(large)}") from None
+
+
+def _fits(value: int) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
+from millstream._dates import in_seconds
 from millstream._part import (
     clone_by_constructor,
     describe,
@@ -266,6 +267,8 @@ class Native(_core.Model):
 
     def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
         try:
+            if names := self._times():
+                X = in_seconds(X, names)
             return _frames.take_apart(X)
         except MillstreamError as error:
             # If objects do not form a column, the rows before the first invalid one can still be learned.
@@ -277,7 +280,7 @@ class Native(_core.Model):
     def _beside(self, y: Any, w: Any) -> tuple[Any, Any]:
         """Targets and weights as the core reads them."""
         try:
-            return _frames.targets(y), _frames.weights(w)
+            return _frames.targets(y), _frames.weights(w, by_row=True)
         except MillstreamError as error:
             raise error.by(self._title()) from None
 

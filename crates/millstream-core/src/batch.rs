@@ -4,6 +4,7 @@
 //! checks, look-ups and virtual calls are done once for many rows.
 
 use crate::row::{Row, RowBuffer};
+use crate::schema::FeatureKind;
 use crate::task::Task;
 
 /// Rows of any form, one after the other.
@@ -15,6 +16,11 @@ pub enum Rows<'a> {
         values: &'a [f64],
         width: usize,
     },
+    /// Of one width, which is not 0, and some slots are not numbers.
+    Mixed {
+        values: &'a [f64],
+        kinds: &'a [FeatureKind],
+    },
     Owned(&'a [RowBuffer]),
 }
 
@@ -23,6 +29,7 @@ impl<'a> Rows<'a> {
         match self {
             Rows::One(_) => 1,
             Rows::Plain { values, width } => values.len() / width,
+            Rows::Mixed { values, kinds } => values.len() / kinds.len(),
             Rows::Owned(rows) => rows.len(),
         }
     }
@@ -36,6 +43,9 @@ impl<'a> Rows<'a> {
         match *self {
             Rows::One(x) => x,
             Rows::Plain { values, width } => Row::Plain(&values[row * width..(row + 1) * width]),
+            Rows::Mixed { values, kinds } => {
+                Row::Mixed(&values[row * kinds.len()..(row + 1) * kinds.len()], kinds)
+            }
             Rows::Owned(rows) => rows[row].row(),
         }
     }
@@ -46,14 +56,17 @@ impl<'a> Rows<'a> {
             Rows::One(_) if from == to => Rows::Owned(&[]),
             Rows::One(x) => Rows::One(x),
             Rows::Plain { values, width } => Rows::Plain { values: &values[from * width..to * width], width },
+            Rows::Mixed { values, kinds } => {
+                Rows::Mixed { values: &values[from * kinds.len()..to * kinds.len()], kinds }
+            }
             Rows::Owned(rows) => Rows::Owned(&rows[from..to]),
         }
     }
 
     /// Whether all numbers are small enough that sums of their squares cannot overflow.
-    fn are_moderate(&self) -> bool {
+    pub fn are_moderate(&self) -> bool {
         match self {
-            Rows::Plain { values, .. } => are_moderate(values),
+            Rows::Plain { values, .. } | Rows::Mixed { values, .. } => are_moderate(values),
             rows => (0..rows.len()).all(|row| rows.at(row).is_moderate()),
         }
     }

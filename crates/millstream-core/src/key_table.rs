@@ -324,6 +324,25 @@ impl<S: Clone> KeyTable<S> {
         }
     }
 
+    /// `learn` for a row that `undo` does not revert: of a batch whose last row calls `mark` first.
+    #[inline]
+    pub fn learn_in_batch(&mut self, key: &[f64], fresh: impl FnOnce() -> S) -> Option<&mut S> {
+        if self.journal.len() > self.marked {
+            self.mark();
+        }
+        match self.places.get(key).filter(|_| self.order.is_none()) {
+            Some(place) => {
+                let state = &mut self.states[place as usize];
+                if self.held.is_some() && self.kept.insert(place) {
+                    self.journal.push(Change::State(place, state.clone()));
+                    self.marked = self.journal.len();
+                }
+                Some(state)
+            }
+            None => self.learn(key, fresh),
+        }
+    }
+
     fn renew(&mut self, place: u32) {
         let Some(order) = self.order.as_mut().filter(|order| order.newest != place) else { return };
         self.journal.push(Change::Renewed(place, order.older[place as usize]));
@@ -619,6 +638,41 @@ mod tests {
                 assert_eq!(bytes(&again), bytes(&table));
                 table = again;
                 assert!(table.len() <= 5);
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_is_its_rows_one_by_one() {
+        for when_full in [WhenFull::Other, WhenFull::Evict, WhenFull::Refuse] {
+            let mut random = Random::new(2, 0);
+            let (mut one, mut many) = (table(5, when_full), table(5, when_full));
+            for round in 0..100 {
+                let before = bytes(&many);
+                if round % 2 == 0 {
+                    many.savepoint();
+                }
+                let keys: Vec<f64> = (0..round % 13).map(|_| f64::from(random.below(9))).collect();
+                many.mark();
+                for &key in &keys {
+                    if let Some(state) = many.learn_in_batch(&[key], || 0.0) {
+                        *state += 1.0;
+                    }
+                }
+                if round % 4 == 0 {
+                    many.rollback();
+                    assert_eq!(bytes(&many), before);
+                    continue;
+                }
+                many.mark();
+                keys.iter().for_each(|&key| count(&mut one, key));
+                let learned = bytes(&many);
+                assert_eq!(bytes(&one), learned);
+                // The row after the batch is reverted alone.
+                count(&mut many, f64::from(random.below(9)));
+                many.undo();
+                assert_eq!(bytes(&many), learned);
+                many.commit();
             }
         }
     }

@@ -110,6 +110,21 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Append the row to a matrix of `width` columns: zeros are written out, and slots beyond the row are NaN.
+    pub fn append_to(&self, width: usize, matrix: &mut Vec<f64>) {
+        let start = matrix.len();
+        match self {
+            Row::Plain(numbers) | Row::Mixed(numbers, _) => matrix.extend_from_slice(numbers),
+            Row::Sparse(sparse) => {
+                matrix.resize(start + sparse.width, 0.0);
+                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+                    matrix[start + slot as usize] = value;
+                }
+            }
+        }
+        matrix.resize(start + width, f64::NAN);
+    }
+
     /// The same row with explicit zeros, for learners that read every slot.
     pub fn dense<'b>(self, buffer: &'b mut Vec<f64>) -> Row<'b>
     where

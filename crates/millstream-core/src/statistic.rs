@@ -18,6 +18,10 @@ pub trait Statistic: Part {
     fn takes_pairs(&self) -> bool {
         false
     }
+    /// Numbers up to this absolute value never make later updates overflow; `f64::MAX` without such a limit.
+    fn largest(&self) -> f64 {
+        f64::MAX
+    }
     /// Whether it needs the time of each number: callers call `update_at`, and `update` refuses.
     fn takes_time(&self) -> bool {
         false

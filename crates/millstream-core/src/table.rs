@@ -12,6 +12,10 @@ use crate::fault::{Fault, Result};
 use crate::row::{all_finite, Row, RowBuffer, Sparse};
 use crate::schema::{kind_changed, FeatureKind, Name, Schema, UNSEEN};
 
+mod known_rows;
+
+pub use known_rows::each_run;
+
 /// Number of rows copied at a time. A block of 100 columns stays in the L2 cache.
 pub const BLOCK: usize = 256;
 
@@ -74,6 +78,14 @@ pub trait Table: Sync {
     fn columns(&self) -> &[Column];
     /// Rows `from` to `to`, row-major: in place if they lie so, else copied into `buffer`.
     fn block<'b>(&'b self, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> &'b [f64];
+    /// The number of categories of all nominal columns.
+    fn categories(&self) -> usize {
+        let count = |column: &Column| match column {
+            Column::Number(_) => 0,
+            Column::Nominal(_, categories) => categories.len(),
+        };
+        self.columns().iter().map(count).sum()
+    }
     /// If this is given, `columns` is empty and `block` is not called.
     fn sparse(&self) -> Option<SparseTable<'_>> {
         None
@@ -308,6 +320,7 @@ pub enum Raw<'a> {
 }
 
 /// Rows in the layout of the table.
+#[derive(Clone, Copy)]
 pub enum RawBlock<'a> {
     Dense { values: &'a [f64], width: usize },
     Sparse { table: SparseTable<'a>, from: usize },
@@ -322,9 +335,19 @@ impl<'a> RawBlock<'a> {
             RawBlock::Sparse { table, from } => Raw::Sparse(table.row(from + place)),
         }
     }
+
+    /// The `count` rows from `place` on.
+    pub fn part(&self, place: usize, count: usize) -> RawBlock<'a> {
+        match *self {
+            RawBlock::Dense { values, width } => {
+                RawBlock::Dense { values: &values[place * width..(place + count) * width], width }
+            }
+            RawBlock::Sparse { table, from } => RawBlock::Sparse { table, from: from + place },
+        }
+    }
 }
 
-/// The rows `from` to `to` of a table, at most `BLOCK` of them.
+/// The rows `from` to `to` of a table.
 pub fn raw_block<'b>(table: &'b dyn Table, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> RawBlock<'b> {
     match table.sparse() {
         Some(table) => RawBlock::Sparse { table, from },

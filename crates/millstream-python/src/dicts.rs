@@ -244,13 +244,6 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
     }
 }
 
-/// A dict whose values need no Python code to be read.
-#[cold]
-pub fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let module = x.py().import("millstream._frames")?;
-    module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
-}
-
 /// The names of the first features, by slot.
 pub fn names<'py>(py: Python<'py>, schema: &Schema, most: usize) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);

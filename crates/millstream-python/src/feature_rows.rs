@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::borrowed_rows::BorrowedRows;
-use crate::dicts::{names, plain_dict, Reading};
+use crate::dates::plain_dict;
+use crate::dicts::{names, Reading};
 use crate::errors::{raise, OrRaise};
 use crate::part::{Component, ComponentMethods, Part};
 use crate::signals::in_blocks;
@@ -82,9 +83,9 @@ fn plain_row<'py>(x: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyDict>, bool)>
         for (place, value) in x.call_method0("tolist")?.try_iter()?.enumerate() {
             numbered.set_item(place, value?)?;
         }
-        return Ok((plain_dict(numbered.as_any())?, true));
+        return Ok((plain_dict(numbered.as_any(), &[])?, true));
     }
-    Ok((plain_dict(x)?, false))
+    Ok((plain_dict(x, &[])?, false))
 }
 
 fn or_none(number: f64) -> Option<f64> {

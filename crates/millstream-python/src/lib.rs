@@ -6,6 +6,7 @@ mod any_held;
 mod borrowed_rows;
 mod buffer_pool;
 mod covariances;
+mod dates;
 mod dict_batch;
 mod dicts;
 mod errors;

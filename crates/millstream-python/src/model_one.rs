@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
 
 use crate::answers::{give_one, index_of};
-use crate::dicts::{plain_dict, Reading};
+use crate::dicts::Reading;
 use crate::errors::{raise, OrRaise};
 use crate::part::{Guarded, Part};
 use crate::targets::{OneTarget, Weight};
@@ -33,7 +33,7 @@ fn with_read<R>(
         }
     }
     // Reading may run Python code, which may use this model: not under the lock.
-    let dict = plain_dict(x).map_err(|error| part.named(py, error))?;
+    let dict = part.plain_dict(x)?;
     let guarded = part.read(py)?;
     guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
     work(&guarded, guarded.held(py)?, &mut buffers)
@@ -56,7 +56,7 @@ fn with_write<R>(
     };
     if reading == Reading::NotPlain {
         drop(guarded);
-        let dict = plain_dict(x).map_err(|error| part.named(py, error))?;
+        let dict = part.plain_dict(x)?;
         guarded = part.write(py)?;
         guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
     }

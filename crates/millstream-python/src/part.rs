@@ -16,6 +16,7 @@ use pyo3::PyClass;
 use serde_json::Value as Json;
 
 use crate::any_held::{each_kind, AnyHeld, Factory, Kind};
+use crate::dates::{names_of_times, plain_dict};
 use crate::dict_batch::DictExample;
 use crate::dicts::{read_dict, Keys, Reading};
 use crate::errors::{by, raise, shown, OrRaise};
@@ -30,6 +31,8 @@ pub struct Guarded {
     keys: Keys,
     /// Label objects by code, so that predictions need not make new ones.
     labels: Vec<Option<Py<PyAny>>>,
+    /// The names of features that may be dates.
+    times: Vec<Py<PyAny>>,
 }
 
 #[cold]
@@ -178,11 +181,24 @@ impl Part {
 
     pub fn install(&self, py: Python<'_>, any: AnyHeld) -> PyResult<()> {
         let role = any.role();
+        let times = each_kind!(&any, held => names_of_times(py, held.description()))?;
         let mut guarded = self.write(py)?;
-        *guarded = Guarded { any: Some(any), ..Guarded::default() };
+        *guarded = Guarded { any: Some(any), times, ..Guarded::default() };
         guarded.sync_names(py)?;
         let _ = self.role.set(role);
         Ok(())
+    }
+
+    /// A dict whose values need no Python code to be read, as this component reads them.
+    #[cold]
+    pub fn plain_dict<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let py = x.py();
+        let times = self.times(py)?;
+        plain_dict(x, &times).map_err(|error| self.named(py, error))
+    }
+
+    fn times(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        Ok(self.read(py)?.times.iter().map(|name| name.clone_ref(py)).collect())
     }
 
     /// Prepend the name of the component to an error.
@@ -237,6 +253,11 @@ impl Part {
     /// The name in messages.
     fn _title(&self, py: Python<'_>) -> PyResult<String> {
         self.asked(py, |any| Ok(each_kind!(any, held => held.title().to_string())))
+    }
+
+    /// The names of features that may be dates.
+    fn _times(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        self.times(py)
     }
 
     /// The state in JSON, in readable form.

@@ -472,10 +472,10 @@ pub fn read_key<'a>(value: &'a Bound<'_, PyAny>) -> millstream_core::Result<Key<
         return Ok(Key::Missing);
     }
     // A bool is an int.
-    value
-        .extract::<i64>()
-        .map(Key::Int)
-        .map_err(|_| Fault::wrong_type(format!("a key must be a string, a number or None, got {}", shown(value))))
+    value.extract::<i64>().map(Key::Int).map_err(|_| match value.is_instance_of::<PyInt>() {
+        true => Fault::value(format!("an integer must fit in 64 bits, got {}", shown(value))),
+        false => Fault::wrong_type(format!("a key must be a string, a number or None, got {}", shown(value))),
+    })
 }
 
 /// A plain value; one that is not is missing, but the caller has checked.

@@ -8,7 +8,8 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
-use crate::dicts::{plain_dict, too_large};
+use crate::dates::plain_dict;
+use crate::dicts::too_large;
 use crate::errors::{quoted, raise, read_text, shown, OrRaise};
 
 /// Words of texts, and the number of texts with each.
@@ -243,7 +244,7 @@ fn entries(
             value.extract::<f64>().map_err(|_| too_large(&key, &value))?
         } else {
             // Python converts other kinds of numbers and of missing values, and refuses the rest.
-            return entries(&plain_dict(x.as_any())?, hashing, indices, values);
+            return entries(&plain_dict(x.as_any(), &[])?, hashing, indices, values);
         };
         if number == 0.0 || number.is_nan() {
             continue;

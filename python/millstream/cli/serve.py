@@ -45,6 +45,7 @@ def main(given: Namespace) -> int:
         port=given.port,
         policy=policy,
         metrics=given.metric,
+        retention=_retention(given),
         salvage=given.salvage,
         settings={name: value for name, value in settings.items() if value is not None},
     )
@@ -60,6 +61,14 @@ def main(given: Namespace) -> int:
 
         start_demo(server, given.demo_rate)
     return server.serve_forever()
+
+
+def _retention(given: Namespace) -> Any:
+    if given.retain_age is None and given.retain_bytes is None:
+        return None
+    from millstream.serve import Retention
+
+    return Retention(given.retain_age, given.retain_bytes)
 
 
 def _create_tokens(given: Namespace) -> int:
@@ -104,11 +113,9 @@ def _name_of(text: str) -> str:
 def _report_recovery(server: Any, given: Namespace) -> None:
     recovery = server.engine.recovery
     if recovery.replayed or recovery.snapshot_seq:
-        show.remark(
-            f"recovered record {recovery.snapshot_seq} from a snapshot and replayed "
-            f"{show.counted(recovery.replayed, 'record')} in {recovery.seconds:.2f} s",
-            given.quiet,
-        )
+        source = f"read the snapshot of record {recovery.snapshot_seq:,}, " if recovery.snapshot_seq else ""
+        replayed = show.counted(recovery.replayed, "record")
+        show.remark(f"{source}replayed {replayed} in {recovery.seconds:.2f} s", given.quiet)
     for note in recovery.notes:
         show.warn(plain(note, 400))
 
@@ -149,6 +156,8 @@ COMMAND = Command(
         ),
         *grouped(
             "server",
+            Option(("--retain-age",), "remove records older than this from the log, such as 90d", value="SPAN"),
+            Option(("--retain-bytes",), "keep the log below this size", value="BYTES", kind=positive),
             Option(("--max-connections",), "maximum number of connections", value="COUNT", kind=positive),
             Option(("--max-body",), "maximum number of bytes of a request", value="BYTES", kind=positive),
             Option(("--threads",), "threads of the protocol", value="COUNT", kind=positive),

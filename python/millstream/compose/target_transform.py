@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from millstream._answers import number_of
-from millstream._echo import quoted
+from millstream._echo import quoted, typed
 from millstream._examples import check_example
 from millstream._native import Native, NativeWrapper
 from millstream._part import shown_part, unlearned_copy
@@ -231,13 +231,33 @@ class TargetTransformRegressor(TransformedTarget):
         return self.parameters.get("inverse_func")
 
     def _forward(self, target: Any, y: float) -> float:
-        z = float(self._functions[0](y))
+        z = _value(f"{self.name}: func", self._functions[0], y)
         if not math.isfinite(z):
             raise InvalidValue(f"{self.name}: func must return a finite number for the target {y!r}, got {z!r}")
         return z
 
     def _inverse(self, target: Any, z: float) -> float:
-        return float(self._functions[1](z))
+        return _value(f"{self.name}: inverse_func", self._functions[1], z)
+
+
+def _value(who: str, function: Callable[[float], float], x: float) -> float:
+    """The value of a user's function; infinite if it is too large for a float."""
+    try:
+        value = function(x)
+    except MillstreamError:
+        raise
+    except OverflowError:
+        return math.inf
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise InvalidValue(f"{who} must return a number for {x!r}, got {type(error).__name__}: {error}") from error
+    if not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise InvalidType(f"{who} must return a number for {x!r}, got {typed(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise InvalidType(f"{who} must return a number for {x!r}, got {typed(value)}") from None
 
 
 def _functions(who: str, func: Any, inverse_func: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream._dates import in_seconds
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
@@ -334,7 +335,7 @@ def _dicts(chunk: Any, times: Times) -> EvaluationChunk:
         rows = _pairs(X)
     else:
         rows, now, due = times.of_rows(_pairs(chunk.X), ys)
-    return DictChunk(rows, ys, _frames.weights(chunk.w), now, due)
+    return DictChunk(_in_seconds(rows, times), ys, _frames.weights(chunk.w, by_row=True), now, due)
 
 
 def _pairs(rows: Iterable[Any]) -> list[Any]:
@@ -361,11 +362,11 @@ def _table(
         X, now, due = times.of_chunk(source)
     else:
         X, now, due = times.of_table(X)
-    parts = _frames.take_apart(X)
+    parts = _frames.take_apart(in_seconds(X, times.features) if times.features else X)
     size = height(parts)
     if optional:
         y = np.full(size, None, dtype=object) if y is None else np.array(as_list(y), dtype=object)
-    y, w = y if optional else _frames.targets(y), _frames.weights(w)
+    y, w = y if optional else _frames.targets(y), _frames.weights(w, by_row=True)
     if y is None:
         raise InvalidType("a stream must have targets: (X, y)")
     for what, column in (("y", y), ("w", w), ("time", now), ("label_time", due)):
@@ -384,7 +385,15 @@ def _gathered(rows: list[Any], times: Times) -> EvaluationChunk:
     if any(len(row) == 3 for row in rows):
         ws = np.array([_weight(row[2]) if len(row) == 3 else 1.0 for row in rows], dtype=np.float64)
     xs, now, due = times.of_rows(xs, ys)
-    return DictChunk(xs, ys, ws, now, due)
+    return DictChunk(_in_seconds(xs, times), ys, ws, now, due)
+
+
+def _in_seconds(rows: list[Any], times: Times) -> list[Any]:
+    """Dicts, or their keys and values, whose features that are times of the models are numbers."""
+    if not times.features:
+        return rows
+    plain = [dict(zip(*row, strict=True)) if isinstance(row, tuple) else row for row in rows]
+    return _pairs(in_seconds(plain, times.features))
 
 
 def _weight(w: Any) -> float:

@@ -34,6 +34,8 @@ class Times:
 
     def __init__(self, time: Any, label_time: Any, delay: Any, *, given: bool = False) -> None:
         self.given = given
+        #: Names of the features that are times of the models: dates in them become seconds.
+        self.features: list[Any] = []
         self.time, self.label_time = time, label_time
         self.rows = 0
         self.kind: str | None = None

@@ -51,8 +51,9 @@ class Agg(_Aggregate):
     how
         The statistic, of one variable: any of `millstream.stats`.
     time
-        Name of the feature with the time of a row, for statistics that need it. It is read from the row, so
-        that it works in a pipeline and with batches.
+        Name of the feature with the time of a row, for statistics that need it: a number or a date (datetime,
+        date, pandas Timestamp, NumPy datetime64), which counts in seconds since 1970, in UTC if it has no time
+        zone. It is read from the row, so that it works in a pipeline and with batches.
     max_keys
         The largest number of groups with a statistic of their own.
     when_full
@@ -125,7 +126,7 @@ class TargetAgg(_Aggregate):
     target_name
         Name of the target in the output.
     time
-        Name of the feature with the time of a row, for statistics that need it.
+        Name of the feature with the time of a row, for statistics that need it: a number or a date, as in `Agg`.
     max_keys
         The largest number of groups with a statistic of their own.
     when_full

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from millstream import _core
 from millstream._echo import quoted
 from millstream._python_loop import Features, title_of
@@ -46,14 +48,17 @@ class _Vectorizer(Transformer):
         when_full: str,
     ) -> None:
         self.on, self.strip_accents, self.lowercase, self.preprocessor = on, strip_accents, lowercase, preprocessor
-        self.stop_words = None if stop_words is None else frozenset(stop_words)
+        who = title_of(self)
+        self.stop_words = _stop_words(who, stop_words)
         self.tokenizer_pattern, self.tokenizer, self.ngram_range = tokenizer_pattern, tokenizer, ngram_range
         self.max_features, self.when_full = max_features, when_full
         #: Number of texts learned.
         self.learned = 0
-        who = title_of(self)
-        if isinstance(stop_words, str) or not all(isinstance(word, str) for word in self.stop_words or ()):
-            raise InvalidType(f"{who}: stop_words must be a set of str, got {quoted(stop_words)}")
+        if not (on is None or isinstance(on, (str, int))):
+            raise InvalidType(f"{who}: on must be the name of a feature, or None, got {quoted(on)}")
+        for name, flag in (("strip_accents", strip_accents), ("lowercase", lowercase)):
+            if not isinstance(flag, (bool, np.bool_)):
+                raise InvalidType(f"{who}: {name} must be True or False, got {quoted(flag)}")
         low, high = _pair(who, ngram_range)
         if not (isinstance(max_features, int) and 1 <= max_features <= 2**31):
             raise InvalidValue(f"{who}: max_features must be in [1, 2**31], got {quoted(max_features)}")
@@ -91,15 +96,25 @@ class _Vectorizer(Transformer):
             raise InvalidType(f"{title_of(self)}: {message}, got {quoted(x)}")
         if self.preprocessor is not None:
             x = self.preprocessor(x)
+            if not isinstance(x, str):
+                raise InvalidType(f"{title_of(self)}: preprocessor must return a str, got {quoted(x)}")
         elif self.strip_accents and not x.isascii():
             x = "".join(c for c in unicodedata.normalize("NFKD", x) if not unicodedata.combining(c))
         if self.tokenizer is not None:
-            return list(self.tokenizer(x.lower() if self._lowers else x))
+            return self._tokens(self.tokenizer(x.lower() if self._lowers else x))
         if self._pattern is not None:
             found = self._pattern.finditer(x.lower() if self._lowers else x)
             return [match[1] if match.lastindex else match.group() for match in found]
         text: str = x
         return text
+
+    def _tokens(self, found: Any) -> list[str]:
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            raise InvalidType(f"{title_of(self)}: tokenizer must return a list of str, got {quoted(found)}")
+        tokens = list(found)
+        if not all(isinstance(token, str) for token in tokens):
+            raise InvalidType(f"{title_of(self)}: tokenizer must return a list of str, got {quoted(tokens)}")
+        return tokens
 
     @property
     def _lowers(self) -> bool:
@@ -189,11 +204,21 @@ class _Vectorizer(Transformer):
         return copy
 
 
+def _stop_words(who: str, stop_words: Any) -> frozenset[str] | None:
+    if stop_words is None:
+        return None
+    is_list = isinstance(stop_words, Iterable) and not isinstance(stop_words, str)
+    words: list[Any] = list(stop_words) if is_list else [None]
+    if not all(isinstance(word, str) for word in words):
+        raise InvalidType(f"{who}: stop_words must be a set of str, got {quoted(stop_words)}")
+    return frozenset(words)
+
+
 def _pair(who: str, ngram_range: Any) -> tuple[int, int]:
     message = f"{who}: ngram_range must be (low, high) with 1 <= low <= high <= 16, got {quoted(ngram_range)}"
     try:
         low, high = ngram_range
-        if not 1 <= low <= high <= 16:
+        if not 1 <= low <= high <= 16 or (int(low), int(high)) != (low, high):
             raise InvalidValue(message)
         return int(low), int(high)
     except (TypeError, ValueError):
@@ -210,7 +235,6 @@ def _sparse_frame(rows: list[dict[str, Any]], index: Any) -> Any:
             places, values = columns.setdefault(word, ([], []))
             places.append(row)
             values.append(value)
-    import numpy as np
 
     def sparse(places: list[int], values: list[Any]) -> Any:
         dense = np.zeros(len(rows), dtype=np.asarray(values).dtype)

@@ -17,7 +17,8 @@ class HNSW(SearchEngine):
     Choose it for windows of more than about 30,000 rows that are searched much more often than they change. A
     search visits a few hundred rows instead of all. Learning a row takes longer than a search: the row is linked
     into the graph, and the oldest row is removed from it. Neighbours may be missed: measure the recall on your
-    data, and raise `ef_search` until it is high enough.
+    data, and raise `ef_search` until it is high enough. If it is at least the number of rows, all of them are
+    compared, and the search is exact.
 
     A row that has left the window is never returned. Links to a removed row are replaced by links to its
     neighbours, so the recall stays the same however often the window turns over.

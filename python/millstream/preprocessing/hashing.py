@@ -29,10 +29,12 @@ class FeatureHasher(Native, Transformer):
     small. Zeros and missing values add nothing.
 
     `transform_many` returns sparse rows for the `*_many` methods of models, and `transform_one` a dict of the
-    columns that are in use. Both hash names that were never learned too. Inside a pipeline, a name or nominal
-    value that was never learned is ignored in predictions, as everywhere in millstream, and the pipeline stores
-    each name and nominal value that it has learned, once. If these are too many to store, hash first and pass the
-    sparse rows to the learner; for texts, choose `feature_extraction.HashingVectorizer`.
+    columns that are in use. Both hash names that were never learned too, and a feature may be a number in one
+    row and a string in the next, because nothing is stored; in a pipeline, that is refused. Inside a pipeline,
+    a name or nominal value that was never learned is ignored in predictions, as everywhere in millstream, and
+    the pipeline stores each name and nominal value that it has learned, once. If these are too many to store,
+    hash first and pass the sparse rows to the learner; for texts, choose
+    `feature_extraction.HashingVectorizer`.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Sampler(_core.Sampler, Measure):
             batch = Batch.of(X)
             targets = batch.targets(y)
             key: Any = self._key_of(batch, targets)
-            weights, times = _frames.weights(w), time_column(t)
+            weights, times = _frames.weights(w, by_row=True), time_column(t)
             for what, column in (("w", weights), ("t", times)):
                 if column is not None and len(column) != batch.rows:
                     raise InvalidValue(f"{what} has {len(column)} values for {batch.rows} rows")

@@ -4,13 +4,12 @@ sent."""
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from millstream._core import parse_json
+from millstream._core import parse_json, write_json
 
 __all__ = [
     "MEMBER_COLUMNS",
@@ -19,6 +18,7 @@ __all__ = [
     "pack_events",
     "pack_labels",
     "unpack_events",
+    "unpack_ids",
     "unpack_labels",
 ]
 
@@ -31,26 +31,37 @@ _ARROW = b"\x01"
 
 def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[Any]) -> str:
     """The body of a batch of events. `raw` holds the JSON text of the features as they were sent."""
-    head = json.dumps({"ids": ids, "y": predictions}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    head = write_json({"ids": ids, "y": predictions}).decode()
     return f'{head[:-1]},"x":[{",".join(raw)}]}}'
 
 
 def pack_arrow_events(ids: Sequence[str], predictions: Sequence[Any], data: bytes) -> bytes:
     """The body of a batch of events that arrived as Arrow IPC bytes."""
-    head = json.dumps({"ids": ids, "y": predictions}, separators=(",", ":"), allow_nan=False).encode()
+    head = write_json({"ids": ids, "y": predictions})
     return _ARROW + len(head).to_bytes(4, "little") + head + data
+
+
+def unpack_ids(body: str | bytes) -> list[str]:
+    """The ids of a batch of events."""
+    ids: list[str] = _head(body)["ids"]
+    return ids
+
+
+def _head(body: str | bytes) -> dict[str, Any]:
+    if isinstance(body, bytes) and body[:1] == _ARROW:
+        body = body[5 : 5 + int.from_bytes(body[1:5], "little")]
+    head: dict[str, Any] = parse_json(body)
+    return head
 
 
 def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """The events of a batch: id, features, and the record members of a single event."""
+    head = _head(body)
     if isinstance(body, bytes) and body[:1] == _ARROW:
-        size = int.from_bytes(body[1:5], "little")
-        head = parse_json(body[5 : 5 + size])
-        table = read_arrow(body[5 + size :])
+        table = read_arrow(body[5 + int.from_bytes(body[1:5], "little") :])
         members = [name for name in table.column_names if name in MEMBER_COLUMNS]
         rows: Any = arrow_rows(table.drop_columns(members) if members else table)
     else:
-        head = parse_json(body)
         rows = head["x"]
     for id, x, y in zip(head["ids"], rows, head["y"], strict=True):
         yield id, x, y if isinstance(y, dict) else {"y": y}
@@ -65,13 +76,16 @@ def read_arrow(data: bytes) -> pa.Table:
 
 
 def arrow_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table as dicts without missing values."""
-    return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
+    """The rows of a table as dicts without missing values. NaN is missing, as in pandas."""
+    return [
+        {name: value for name, value in row.items() if value is not None and value == value}
+        for row in table.to_pylist()
+    ]
 
 
 def pack_labels(labels: Sequence[dict[str, Any]]) -> str:
     """The body of a batch of labels, each with `id`, `y` and optional members."""
-    return json.dumps(labels, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return write_json(labels).decode()
 
 
 def unpack_labels(body: str | bytes) -> list[dict[str, Any]]:

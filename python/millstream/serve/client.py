@@ -95,6 +95,7 @@ class Client(Administration):
         ts: float | str | None = None,
         wait: Literal["durable"] | None = None,
         trace: str | None = None,
+        defer: bool = False,
     ) -> dict[str, Any]:
         """Predict one example with a model or route.
 
@@ -114,13 +115,15 @@ class Client(Administration):
             With "durable" the answer comes after the event is on disk.
         trace
             A W3C `traceparent`, stored with the event.
+        defer
+            Whether the label is learned only after `activate`: for a prediction that may not be used.
 
         Returns
         -------
         A dict with the `id`, the prediction `y`, the number `seq` of the last record that the model had learned,
         and `proba` if the model predicts probabilities.
         """
-        body = {"id": id or _new_id(), "key": key, "x": x, "ts": ts, "trace": trace}
+        body = {"id": id or _new_id(), "key": key, "x": x, "ts": ts, "trace": trace, "defer": defer or None}
         path = f"{model_path(model)}/predict" + _waiting(wait)
         return self._object("POST", path, {name: value for name, value in body.items() if value is not None})
 
@@ -270,6 +273,10 @@ class Client(Administration):
     def event(self, model: str, id: str) -> dict[str, Any]:
         """Show an event: its features as served, its prediction, and the state of its label."""
         return self._object("GET", f"{model_path(model)}/events/{segment(id)}")
+
+    def activate(self, model: str, id: str) -> dict[str, Any]:
+        """Activate a deferred event: from now on its label is learned."""
+        return self._object("POST", f"{model_path(model)}/events/{segment(id)}/activate")
 
     def forget(self, model: str, id: str) -> dict[str, Any]:
         """Forget an event: a label that arrives later is not learned."""

@@ -3,7 +3,6 @@ outcomes."""
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -14,8 +13,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from millstream._core import EventGroup, EventQueue
-from millstream.errors import MillstreamError
+from millstream._core import EventGroup, EventQueue, write_json
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
 from millstream.serve.counters import Histogram
@@ -24,6 +23,7 @@ from millstream.serve.faults import crash_point
 from millstream.serve.fold import State
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Draft, Kind, Record
+from millstream.serve.screening import Screening
 from millstream.serve.store import EventStore
 from millstream.serve.store_errors import StoreFailed, StoreFull
 
@@ -241,16 +241,21 @@ class Committer:
     def _commit_both(self, group: list[Proposal], events: EventGroup | None, now: int) -> None:
         drafts: list[Draft] = []
         kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
-        known: set[str] = set()
+        screening = Screening(self.state, group, events)
         for proposal in group:
-            screened = self._screened(proposal, known, events)
+            try:
+                screened = screening.outcomes(proposal)
+                draft = _draft(proposal, screened, max(now, proposal.time or 0))
+            except (TypeError, ValueError) as error:
+                # What cannot be written as JSON is not written at all.
+                _answer(proposal, InvalidValue(f"serve: cannot be stored: {error}"))
+                continue
             if screened is not None and all(outcome is not None for outcome in screened):
                 self._count_screened(proposal, screened)
                 _answer(proposal, screened if proposal.kind == Kind.LABELS else screened[0])
                 continue
-            if proposal.time is not None:
-                now = max(now, proposal.time)
-            drafts.append(_draft(proposal, screened, now))
+            now = draft.time
+            drafts.append(draft)
             kept.append((proposal, screened))
         rows = [] if events is None else events.rows()
         if not drafts and not rows:
@@ -272,12 +277,13 @@ class Committer:
         crash_point("committer.committed")
         self.groups += 1
         self.committed += len(drafts) + len(rows)
+        self.state.events.prefetch(screening.seqs)
         with self.lock:
             if events is not None:
                 self._applying = perf_counter(), ""
                 self.state.apply_events(events, rows)
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
-                record = Record(seq, draft.kind, draft.time, draft.stream, draft.id, draft.body)
+                record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
                 start = perf_counter()
                 self._applying = start, "" if proposal.stream is None else proposal.stream.name
                 outcome = self.state.apply(record, _parsed(proposal, screened))
@@ -294,32 +300,6 @@ class Committer:
                 _answer(proposal, seq if outcome is None else outcome)
         self._applying = None
         crash_point("committer.applied")
-
-    def _screened(
-        self, proposal: Proposal, known: set[str], events: EventGroup | None
-    ) -> list[Outcome | None] | None:
-        """The outcomes of labels that are not written; None for other records."""
-        stream = proposal.stream
-        if stream is None:
-            return None
-        prefix = f"{stream.number}/"
-        if proposal.kind in (Kind.LABEL, Kind.LABELS):
-            labels = proposal.parsed if proposal.kind == Kind.LABELS else [{"id": proposal.id, **proposal.parsed}]
-            screened = []
-            for body in labels:
-                is_new = prefix + body["id"] in known or (
-                    events is not None and events.has(stream.number, body["id"])
-                )
-                in_group = (body["id"],) if is_new else ()
-                outcome = self.state.screen(stream, body["id"], body, in_group)
-                known.add(prefix + body["id"])
-                screened.append(outcome)
-            return screened
-        if proposal.kind == Kind.EVENT and proposal.id is not None:
-            known.add(prefix + proposal.id)
-        elif proposal.kind == Kind.EVENTS:
-            known.update(prefix + id for id in proposal.parsed)
-        return None
 
     def _count_learning(self, stream: str, seconds: float, outcome: Any) -> None:
         labels = len(outcome) if isinstance(outcome, list) else 1
@@ -354,7 +334,7 @@ def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int)
     if proposal.kind == Kind.LABELS and screened is not None:
         body = pack_labels(_parsed(proposal, screened))
     elif proposal.kind == Kind.LABEL:
-        body = json.dumps(proposal.parsed, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        body = write_json(proposal.parsed).decode()
     number = 0 if proposal.stream is None else proposal.stream.number
     if proposal.kind == Kind.ADMIN and proposal.parsed:
         number = proposal.parsed
@@ -362,10 +342,11 @@ def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int)
 
 
 def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
-    """What the state needs of the body: the labels that were not screened out, or the features of an event."""
+    """What the state needs of the body: the labels that were not screened out, the features of an event, or the
+    ids of a batch of events."""
     if proposal.kind == Kind.LABELS and screened is not None:
         return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
-    return None if proposal.kind in (Kind.EVENTS, Kind.ADMIN) else proposal.parsed
+    return None if proposal.kind == Kind.ADMIN else proposal.parsed
 
 
 def _answer(proposal: Proposal, outcome: Any) -> None:

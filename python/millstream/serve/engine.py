@@ -25,8 +25,9 @@ from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
 from millstream.serve.reader import RecordReader
 from millstream.serve.records import Kind
+from millstream.serve.retention import Retention, first_needed
 from millstream.serve.served_model import ServedModel
-from millstream.serve.snapshots import newest_valid, read_snapshot, write_snapshot
+from millstream.serve.snapshots import Snapshot, newest_valid, read_snapshot, snapshot_seqs, write_snapshot
 from millstream.serve.store import EventStore
 
 __all__ = ["Engine", "Recovery"]
@@ -63,6 +64,8 @@ class Engine:
         Names of the metrics of new models; by default those of the role.
     snapshot_records, snapshot_seconds
         A snapshot is taken after this number of records or this time, whichever is first.
+    retention
+        Limits of the log; by default everything is kept.
     salvage
         Open a damaged log without its damaged records.
     """
@@ -76,6 +79,7 @@ class Engine:
         metrics: Iterable[str] | None = None,
         snapshot_records: int = 100_000,
         snapshot_seconds: float = 300.0,
+        retention: Retention | None = None,
         salvage: bool = False,
         read_only: bool = False,
         until: int | None = None,
@@ -87,6 +91,7 @@ class Engine:
             check_name("a model's name", name)
         self.policy = LabelPolicy.of(dict(policy) if isinstance(policy, Mapping) else policy)
         self.metrics = None if metrics is None else list(metrics)
+        self.retention = retention
         self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
         # A rebuild starts from the model as it was given.
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
@@ -94,11 +99,7 @@ class Engine:
         self.folder = DataFolder(data, read_only=read_only)
         self._versions = self.folder.path / "versions"
         try:
-            self.store: Any = (
-                RecordReader(self.folder.events, Disk())
-                if read_only
-                else EventStore(self.folder.events, salvage=salvage)
-            )
+            self.store: Any = self._opened_store(salvage)
             self.recovery = Recovery()
             self.state = self._recovered(until)
         except BaseException:
@@ -115,6 +116,12 @@ class Engine:
 
     # ------------------------------------------------------------------------------------------------ recovery
 
+    def _opened_store(self, salvage: bool) -> Any:
+        """The log; offline a reader of it, so that nothing is written."""
+        if self.read_only:
+            return RecordReader(self.folder.events, Disk())
+        return EventStore(self.folder.events, salvage=salvage)
+
     def _empty_state(self) -> State:
         return State(EventReader(self.store), self._make_model, self._rebuild, self._keep)
 
@@ -130,7 +137,7 @@ class Engine:
         found, invalid = (None, []) if self._from_start else newest_valid(self.folder, last)
         self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
-            state.restore(found.header, found.blobs)
+            self._restore(state, found)
             self.recovery.snapshot_seq = found.seq
             written = self.folder.snapshots / f"{found.seq}.snapshot"
             self.recovery.snapshot_written = written.stat().st_mtime
@@ -144,6 +151,18 @@ class Engine:
             self.recovery.replayed += 1
         self.recovery.seconds = time.perf_counter() - start
         return state
+
+    def _restore(self, state: State, found: Snapshot) -> None:
+        """Continue from a snapshot whose checksums are right; its content may still be of another program."""
+        try:
+            state.restore(found.header, found.blobs)
+            if state.seq != found.seq:
+                raise InvalidState(f"it has the state of record {state.seq!r}")
+        except (MillstreamError, LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+            raise InvalidState(
+                f"serve: snapshot {found.seq} cannot be continued ({what}): remove the file"
+            ) from None
 
     def _make_model(self, body: dict[str, Any]) -> Any:
         """The initial model of a "create" record."""
@@ -298,7 +317,16 @@ class Engine:
             self.recovery.notes.append(f"no snapshot at record {state.seq}: {error.strerror or error}")
             return
         self._snapshot_seq, self._snapshot_time = state.seq, time.monotonic()
+        self._trim(state)
         self.snapshot_written = time.time()
+
+    def _trim(self, state: State) -> None:
+        """Remove records that retention allows to remove."""
+        if self.retention is not None:
+            needed = first_needed(state, snapshot_seqs(self.folder))
+            keep = self.retention.limit(self.store, self.clock.now(), needed)
+            if keep > self.store.first_seq:
+                self.store.trim(keep)
 
 
 def _is_data(model: Any) -> bool:

@@ -13,17 +13,24 @@ from typing import Any
 from millstream._core import EventGroup, parse_json
 from millstream.errors import InvalidValue, MillstreamError, UnknownName
 from millstream.serve import promotion
-from millstream.serve.batches import unpack_events, unpack_labels
+from millstream.serve.batches import unpack_events, unpack_ids, unpack_labels
 from millstream.serve.event_reader import EventReader
 from millstream.serve.fates import Fate, Outcome
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.route import Route
 from millstream.serve.served_model import Prediction, ServedModel
-from millstream.serve.stream import LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
+from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
 
 __all__ = ["State"]
 
+#: The end of the body of a deferred event.
+DEFERRED_END = ',"d":true}'
+#: Kinds and fates of common records. Looking up a member of an enumeration takes 80 ns, several times a record.
+_EVENT, _LABEL, _TICK, _ADMIN = int(Kind.EVENT), int(Kind.LABEL), int(Kind.TICK), int(Kind.ADMIN)
+_LEARNED, _SCORED, _PARKED, _COLLECTED = Fate.LEARNED, Fate.SCORED, Fate.PARKED, Fate.COLLECTED
+_QUARANTINED = Fate.QUARANTINED
+_new = tuple.__new__
 #: Windows that are closed in one step; the loop goes on until none is due.
 _MOST_CLOSED = 4096
 
@@ -65,23 +72,23 @@ class State:
 
         `parsed` is the content of the body, if the caller has it already.
         """
-        if record.seq <= self.seq:
-            raise InvalidValue(f"serve: record {record.seq} does not follow record {self.seq}")
-        self.seq = record.seq
-        if record.time > self.time:
-            self.time = record.time
+        seq, kind, time, number, id, _ = record
+        if seq <= self.seq:
+            raise InvalidValue(f"serve: record {seq} does not follow record {self.seq}")
+        self.seq = seq
+        if time > self.time:
+            self.time = time
             for stream in self.streams.values():
                 self._close_windows(stream)
-        kind = record.kind
-        if record.stream not in self.streams and kind not in (Kind.ADMIN, Kind.TICK):
+        if number not in self.streams and kind not in (_ADMIN, _TICK):
             return self._without_stream(kind, record, parsed)
-        if kind == Kind.EVENT:
+        if kind == _EVENT:
             return self._event(record, parsed)
-        if kind == Kind.LABEL:
+        if kind == _LABEL:
             body = parse_json(record.body) if parsed is None else parsed
-            return self._label(self.streams[record.stream], str(record.id), body, record)
+            return self._label(self.streams[number], str(id), body, record)
         if kind == Kind.EVENTS:
-            return self._events(record)
+            return self._events(record, parsed)
         if kind == Kind.LABELS:
             stream = self.streams[record.stream]
             labels = unpack_labels(record.body) if parsed is None else parsed
@@ -135,12 +142,25 @@ class State:
 
     def _event(self, record: Record, x: Any) -> None:
         stream = self.streams[record.stream]
+        id, body = str(record.id), record.body
         self.events.remember(record)
-        self._remember(stream, str(record.id), record, 0, x)
+        self._remember(stream, id, record, 0, x)
+        if body.endswith(DEFERRED_END) if isinstance(body, str) else body.endswith(DEFERRED_END.encode()):
+            stream.pending.mark(id, DEFERRED, 0)
 
-    def _events(self, record: Record) -> None:
+    def _events(self, record: Record, ids: list[str] | None) -> None:
         stream = self.streams[record.stream]
         self.events.remember(record)
+        if not stream.parked and not any(
+            self.models[name].learns_without_labels for name in self._members(stream)
+        ):
+            added = stream.pending.add_many(
+                unpack_ids(record.body) if ids is None else ids, record.seq, record.time
+            )
+            stream.predictions += added.count(True)
+            if len(stream.pending) > stream.policy.max_pending:
+                self._close(stream, stream.pending.evict(stream.policy.max_pending))
+            return
         for item, (id, x, _) in enumerate(unpack_events(record.body)):
             self._remember(stream, id, record, item, x)
 
@@ -157,8 +177,8 @@ class State:
                 self._learn_unlabelled(stream, served, id, x, record)
         if len(stream.pending) > stream.policy.max_pending:
             self._close(stream, stream.pending.evict(stream.policy.max_pending))
-        parked = stream.parked.pop(id, None)
-        if parked is not None:
+        if stream.parked and id in stream.parked:
+            parked = stream.parked.pop(id)
             entry = Entry(record.seq, item, record.time, WAITING, 0)
             self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
 
@@ -171,25 +191,26 @@ class State:
 
     # -------------------------------------------------------------------------------------------------- labels
 
-    def screen(self, stream: Stream, id: str, body: dict[str, Any], known: Collection[str] = ()) -> Outcome | None:
+    def screen(
+        self, stream: Stream, id: str, body: dict[str, Any], found: tuple[int, ...] | None
+    ) -> Outcome | None:
         """The outcome of a label that must not be written to the log, or None.
 
-        `known` are ids of events and labels that are about to be written before this label.
+        `found` is the remembered event of this id.
         """
-        if id in known:
-            return None
-        found = stream.pending.find(id)
         if found is None:
             if id in stream.parked:
                 first = stream.parked[id]
                 same = _same_label(first.y, first.w, body)
                 return Outcome(Fate.DUPLICATE if same else Fate.CONFLICT, first.seq)
-            if stream.policy.early_window or "x" in body:
+            if stream.policy.early_window_ms or "x" in body:
                 return None
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
-        entry = Entry(*found)
+        entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
             return self._repeated(id, entry, body)
+        if entry.state == DEFERRED:
+            return Outcome(Fate.CONFLICT, entry.seq, "the event was deferred and is not activated")
         if self._is_late(stream, entry) and stream.policy.late == "drop":
             return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         return None
@@ -198,7 +219,8 @@ class State:
         """A label of an event that has one."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
-            return Outcome(Fate.LATE, entry.seq, "the window of the event is over; the default label was learned")
+            # The window was closed with the default label.
+            return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         if _same_label(first["y"], first.get("w", 1.0), body):
             return Outcome(Fate.DUPLICATE, entry.label_seq)
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
@@ -214,13 +236,14 @@ class State:
         return None
 
     def _is_late(self, stream: Stream, entry: Entry) -> bool:
-        return self.time - entry.time > stream.policy.window
+        return self.time - entry.time > stream.policy.window_ms
 
     def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int = 0) -> Outcome:
         stream.received += 1
         outcome = self._labelled(stream, id, body, record, item)
-        if outcome.fate not in (Fate.PARKED, Fate.COLLECTED):
-            stream.count(outcome.fate)
+        fate = outcome.fate
+        if fate is not _PARKED and fate is not _COLLECTED:
+            stream.count(fate)
         return outcome
 
     def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
@@ -228,9 +251,11 @@ class State:
         found = stream.pending.find(id)
         if found is None:
             return self._unmatched(stream, id, body, record, item)
-        entry = Entry(*found)
+        entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
             return self._repeated(id, entry, body)
+        if entry.state == DEFERRED:
+            return Outcome(Fate.CONFLICT, entry.seq, "the event was deferred and is not activated")
         if self._is_late(stream, entry):
             if stream.policy.late == "dead_letter":
                 stream.refuse(id, record.seq, record.time, "the label arrived after the window", y, kind="late")
@@ -249,7 +274,7 @@ class State:
         if id in stream.parked:
             first = stream.parked[id]
             return Outcome(Fate.DUPLICATE if _same_label(first.y, first.w, body) else Fate.CONFLICT, first.seq)
-        if not stream.policy.early_window:
+        if not stream.policy.early_window_ms:
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
         stream.parked[id] = ParkedLabel(y, w, record.seq, record.time)
         if len(stream.parked) > stream.policy.max_parked:
@@ -297,7 +322,7 @@ class State:
             # Two ids with the same 128-bit hash.
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
         outcome = self._teach(stream, id, event.x, y, w, event.body, seq, time)
-        if outcome.fate is not Fate.QUARANTINED:
+        if outcome.fate is not _QUARANTINED:
             stream.pending.mark(id, LABELLED, seq)
             stream.joined(time - entry.time)
         return outcome
@@ -314,37 +339,39 @@ class State:
         time: int,
     ) -> Outcome:
         """Let every model of a stream learn one example; without `served_as` it is not scored."""
-        fate, reason = Fate.LEARNED, ""
-        champion = self._champion(stream)
+        fate, reason = _LEARNED, ""
+        route = self.routes.get(stream.name)
+        champion = stream.name if route is None else route.champion
         losses: dict[str, float | None] = {}
-        for name in self._members(stream):
+        for name in (champion,) if route is None else route.members:
             served = self.models[name]
-            if id in self.excluded.get(name, ()):
+            if self.excluded and id in self.excluded.get(name, ()):
                 continue
             try:
                 if served.learns_without_labels:
                     served.check(y, w)
-                    fate = Fate.SCORED
+                    fate = _SCORED
                 elif served.is_native:
-                    served.learn(x, y, w, seq)
+                    served.learn(x, y, w, self.seq)
                 else:
                     with served.lock:
-                        served.learn(x, y, w, seq)
+                        served.learn(x, y, w, self.seq)
             except Exception as error:  # a learner written in Python may raise anything
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
                 if name == champion:
-                    fate, reason = Fate.QUARANTINED, text
+                    fate, reason = _QUARANTINED, text
                 continue
             if served_as is not None:
                 prediction = prediction_of(served_as, name)
                 if prediction is not None:
-                    served.score(prediction, y, w, seq, time)
-                    losses[name] = promotion.loss(served.role, prediction.y, y)
-        route = self.routes.get(stream.name)
+                    served.score(prediction, y, w, self.seq, time)
+                    if route is not None:
+                        losses[name] = promotion.loss(served.role, prediction.y, y)
         if route is not None and losses:
             route.observe(losses, seq, time, self.models)
-        return Outcome(fate, seq, reason)
+        outcome: Outcome = _new(Outcome, (fate, seq, reason))
+        return outcome
 
     def _learn_example(self, record: Record, body: dict[str, Any]) -> Outcome:
         """A labelled example without a prediction."""
@@ -383,20 +410,20 @@ class State:
         policy = stream.policy
         if policy.acts_on_close:
             while True:
-                due = stream.pending.after(*stream.closed_to, self.time - policy.window, _MOST_CLOSED)
+                due = stream.pending.after(*stream.closed_to, self.time - policy.window_ms, _MOST_CLOSED)
                 for entry in due:
                     stream.closed_to = (entry[0], entry[1])
                     self._window_closed(stream, Entry(*entry))
                 if len(due) < _MOST_CLOSED:
                     break
         while True:
-            old = stream.pending.expire(self.time - 2 * policy.window, _MOST_CLOSED)
+            old = stream.pending.expire(self.time - 2 * policy.window_ms, _MOST_CLOSED)
             self._close(stream, old)
             if len(old) < _MOST_CLOSED:
                 break
         while stream.parked:
             id, label = next(iter(stream.parked.items()))
-            if self.time - label.time <= policy.early_window:
+            if self.time - label.time <= policy.early_window_ms:
                 break
             del stream.parked[id]
             stream.count(Fate.EXPIRED)
@@ -412,20 +439,30 @@ class State:
                 stream.closed += 1
 
     def _window_closed(self, stream: Stream, entry: Entry) -> None:
-        if entry.state == LABELLED:
+        if entry.state != WAITING:
             return
         labels = stream.collected.pop((entry.seq, entry.item), None)
         if labels is None and stream.policy.default_label is None:
             return
-        event = self.events.event(entry.seq, entry.item)
+        try:
+            event = self.events.event(entry.seq, entry.item)
+        except UnknownName:
+            # Its record was lost to damage.
+            stream.count(Fate.UNKNOWN, len(labels or ()))
+            return
         if labels is None:
-            y, w, fate = stream.policy.default_label, 1.0, Fate.DEFAULT
-        else:
-            (y, w), fate = aggregated(labels, stream.policy.aggregate), Fate.LEARNED
-        seq = labels[-1].seq if labels else self.seq
-        outcome = self._teach(stream, event.id, event.x, y, w, event.body, seq, self.time)
-        stream.count(fate if outcome.fate is not Fate.QUARANTINED else outcome.fate, len(labels) if labels else 1)
-        stream.pending.mark(event.id, LABELLED, seq)
+            outcome = self._teach(
+                stream, event.id, event.x, stream.policy.default_label, 1.0, event.body, self.seq, self.time
+            )
+            if outcome.fate is not Fate.QUARANTINED:
+                stream.count(Fate.DEFAULT)
+            # The record of the event, because no record holds the label.
+            stream.pending.mark(event.id, LABELLED, entry.seq)
+            return
+        y, w = aggregated(labels, stream.policy.aggregate)
+        outcome = self._teach(stream, event.id, event.x, y, w, event.body, labels[-1].seq, self.time)
+        stream.count(outcome.fate, len(labels))
+        stream.pending.mark(event.id, LABELLED, labels[-1].seq)
 
     # ---------------------------------------------------------------------------------------------- administer
 
@@ -462,6 +499,8 @@ class State:
         elif op == "version":
             self.models[body["model"]].versions[body["version"]] = record.seq
             self._keep_version(self.models[body["model"]], record.seq)
+        elif op == "activate":
+            self.by_name[body["stream"]].pending.mark(body["id"], WAITING, 0)
         elif op == "forget":
             self.by_name[body["stream"]].pending.remove(body["id"])
         else:
@@ -543,7 +582,10 @@ def prediction_of(body: dict[str, Any], model: str) -> Prediction | None:
         if body is None:
             return None
     proba = body.get("p")
-    return Prediction(body.get("y"), None if proba is None else [(label, p) for label, p in proba])
+    if proba is not None:
+        proba = [(label, p) for label, p in proba]
+    prediction: Prediction = _new(Prediction, (body.get("y"), proba))
+    return prediction
 
 
 def _same_label(y: Any, w: float, body: dict[str, Any]) -> bool:

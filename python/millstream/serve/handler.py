@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from millstream.errors import InvalidState, MillstreamError
 from millstream.serve.api import OPERATIONS, Operation
 from millstream.serve.committer import QueueFull, Stopped
+from millstream.serve.origin import check_origin
 from millstream.serve.requests import Call, Problem, Reply, Request
 from millstream.serve.store_errors import StoreFailed, StoreFull
 from millstream.serve.tokens import Tokens
@@ -42,8 +43,13 @@ class Handler:
         """Answer a request."""
         try:
             operation, values = self._find(request)
+            check_origin(request, open_to_all=self.server.checks_host and not self.tokens.active)
             self.tokens.check(request, operation.scope)
             call = Call(self.server, request, respond, values)
+            if self.server.tracing is not None:
+                call.span = self.server.tracing.start(operation, call)
+                if call.span is not None:
+                    respond = call.respond = call.span.ending(respond)
             if operation.is_slow:
                 # It waits for the log, and may replay it: predictions go on meanwhile.
                 self._slow.submit(self._run_slow, operation, call)

@@ -242,6 +242,7 @@ class Live:
         except Stopped:
             return self._stalled(since)
         position = Position(seq, self.tick)
+        body["server"] = live_state.server_state(self.server, time.monotonic() - self._born)
         with self._lock:
             # A reader that was away for longer than the samples reach back gets those that are left.
             samples = self._samples.get(name)
@@ -257,12 +258,7 @@ class Live:
         whole = since is None or changed > since.tick
         tick = -1 if whole or since is None else since.tick
         rows = [self._rows[name][0] for name in names[:_MOST_ROWS] if self._rows[name][1] > tick]
-        body = {
-            "server": live_state.server_state(self.server, time.monotonic() - self._born),
-            "streams": rows,
-            "stream_count": len(names),
-        }
-        return body, whole
+        return {"streams": rows, "stream_count": len(names)}, whole
 
     def _refresh_rows(self) -> None:
         """Compute the rows of this tick, once: its readers all see the same ones, so none misses a change."""
@@ -291,7 +287,6 @@ class Live:
         whole = since is None or since.seq < changed
         body = live_state.detail(state, name, 0 if whole or since is None else since.seq)
         body["latency"] = live_state.latency_of(self.server.counters.durations.get(name))
-        body["server"] = live_state.server_state(self.server, time.monotonic() - self._born)
         return body, whole
 
     def _stalled(self, since: Position | None) -> tuple[bytes, Position]:

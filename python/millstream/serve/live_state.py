@@ -1,7 +1,7 @@
 """What the dashboard shows, as plain data: an overview of the server, and everything about one model or route.
 
 Lists that grow are cut at a record number, so that a reader that has the records up to it gets only what is new.
-The functions must be called while the state is held still.
+`row_of` and `detail` must be called while the state is held still.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class LabelPolicy:
     Parameters
     ----------
     window
-        How long an event waits for its label: a number of seconds, a timedelta, or a string such as "7d".
+        How long an event waits for its label: a number of seconds, a timedelta, or a string such as "7d". The
+        attribute is in seconds.
     early_window
         How long a label waits for its event. With 0, a label of an unknown event is refused.
     default_label
@@ -64,10 +65,17 @@ class LabelPolicy:
         Number of events that a stream remembers. The oldest ones are closed first.
     max_parked
         Number of labels that wait for their event.
+
+    Examples
+    --------
+    >>> from millstream import serve
+    >>> policy = serve.LabelPolicy(window="1h", default_label=False)
+    >>> policy.window
+    3600.0
     """
 
-    window: int = 7 * 86_400_000
-    early_window: int = 0
+    window: Any = "7d"
+    early_window: Any = 0
     default_label: Any = None
     aggregate: str = "first"
     learn_when: str = "on_label"
@@ -89,13 +97,11 @@ class LabelPolicy:
         for name in given:
             if name not in names:
                 raise InvalidValue(f"policy: unknown setting {quoted(str(name))}; settings are {', '.join(names)}")
-        settings = dict(given)
-        for name in ("window", "early_window"):
-            if name in settings:
-                settings[name] = milliseconds(f"policy.{name}", settings[name])
-        return cls(**settings)
+        return cls(**given)
 
     def __post_init__(self) -> None:
+        for name in ("window", "early_window"):
+            object.__setattr__(self, name, milliseconds(f"policy.{name}", getattr(self, name)) / 1000)
         for name, allowed in (("aggregate", AGGREGATES), ("learn_when", _LEARN_WHEN), ("late", _LATE)):
             if getattr(self, name) not in allowed:
                 found = quoted(str(getattr(self, name)))
@@ -108,10 +114,20 @@ class LabelPolicy:
             raise InvalidValue(f'policy.aggregate={self.aggregate!r} needs learn_when="on_window_close"')
 
     @property
+    def window_ms(self) -> int:
+        """The window in milliseconds, the unit of times in the log."""
+        return math.floor(self.window * 1000 + 0.5)
+
+    @property
+    def early_window_ms(self) -> int:
+        """The early window in milliseconds."""
+        return math.floor(self.early_window * 1000 + 0.5)
+
+    @property
     def acts_on_close(self) -> bool:
         """Whether something is learned when a window closes."""
         return self.default_label is not None or self.learn_when == "on_window_close"
 
     def describe(self) -> dict[str, Any]:
         """The settings as JSON, with spans of time in seconds; `LabelPolicy.of` reads them."""
-        return asdict(self) | {"window": self.window / 1000, "early_window": self.early_window / 1000}
+        return asdict(self)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from millstream._core import first_wrong_record
 from millstream.errors import InvalidValue, MissingFile, UnknownName
 from millstream.serve.disk import BUSY, FULL, IOERR, LOCKED, Connection, Disk, Mode, primary_code
-from millstream.serve.records import Record, Row, checksum, record_of
+from millstream.serve.records import Record, Row, record_of
 from millstream.serve.schema import Bounds, read_bounds
 from millstream.serve.store_errors import StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
-__all__ = ["RecordReader", "first_wrong", "unreadable", "verified_rows"]
+__all__ = ["RecordReader", "unreadable", "verified_rows"]
 
 #: Rows, rows at a time, and bytes of body that one statement of a scan reads. An open statement would keep the
 #: write-ahead log from being reused.
@@ -144,7 +144,7 @@ class RecordReader:
                 rows = self._connection.execute(statement, numbers).fetchall()
         except self._disk.errors as error:
             raise unreadable(self._path.name, numbers[0], error) from None
-        bad = first_wrong(self._bounds.seed, rows)
+        bad = first_wrong_record(self._bounds.seed, rows)
         if bad is not None:
             raise _damaged(self._path.name, rows[bad][0])
         return [record_of(row) for row in rows]
@@ -166,7 +166,7 @@ def verified_rows(
     try:
         cursor = connection.execute(_RANGE, (seq, stop))
         while size <= most and (part := list(islice(cursor, _PART))):
-            bad = first_wrong(bounds.seed, part)
+            bad = first_wrong_record(bounds.seed, part)
             if bad is not None:
                 raise _damaged(name, part[bad][0])
             rows += part
@@ -188,17 +188,6 @@ def _without_gap(rows: list[Row], bounds: Bounds, seq: int) -> list[Row]:
             return rows[:count]
         seq = row[0] + 1
     return rows
-
-
-def first_wrong(seed: int, rows: Sequence[Any]) -> int | None:
-    """The index of the first row, of any content, that does not have the checksum it should have."""
-    for number, (seq, kind, time, stream, id, body, crc) in enumerate(rows):
-        try:
-            if checksum(seed, seq, kind, time, stream, id, body) != crc:
-                return number
-        except (TypeError, ValueError, AttributeError, struct.error):
-            return number
-    return None
 
 
 def _damaged(name: str, seq: int) -> StoreDamaged:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from millstream._core import write_json
+from millstream.errors import MillstreamError
+
 __all__ = ["JSON", "Call", "Problem", "Reply", "Request"]
 
 JSON = "application/json"
@@ -46,8 +49,12 @@ class Reply:
     @classmethod
     def json(cls, value: Any, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
         """A reply with a JSON body."""
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return cls(status, text.encode("utf-8", "backslashreplace"), JSON, headers)
+        try:
+            return cls(status, write_json(value), JSON, headers)
+        except MillstreamError:
+            # A lone surrogate, or a key that is not a string.
+            text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            return cls(status, text.encode("utf-8", "backslashreplace"), JSON, headers)
 
 
 class Problem(Exception):
@@ -82,12 +89,20 @@ class Call:
     A function that returns None has kept `respond` and calls it later, in any thread.
     """
 
-    __slots__ = ("request", "respond", "server", "values")
+    __slots__ = ("request", "respond", "server", "span", "values")
 
     def __init__(
         self, server: Any, request: Request, respond: Callable[[Reply], None], values: dict[str, str]
     ) -> None:
         self.server, self.request, self.respond, self.values = server, request, respond, values
+        #: The span of the request, if the server makes spans.
+        self.span: Any = None
+
+    @property
+    def trace(self) -> str | None:
+        """The trace context of the request: that of its span, or the header `traceparent`."""
+        own: str | None = None if self.span is None else self.span.traceparent
+        return own or self.request.header("traceparent")
 
     def query(self) -> dict[str, str]:
         """The parameters of the query."""

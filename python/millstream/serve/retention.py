@@ -1,4 +1,4 @@
-"""How much of the log is kept: records that a snapshot covers and that nobody waits for may be removed by age or bytes."""
+"""How much of the log is kept: records that a snapshot covers and nobody waits for may be removed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Retention:
 
     def limit(self, store: Any, now: int, needed: int) -> int:
         """The first record to keep, at most `needed`."""
-        first, last = store.first_seq, store.last_seq
+        first, last = int(store.first_seq), int(store.last_seq)
         keep = first
         if self.age is not None:
             keep = max(keep, _first_after(store, now - self.age))

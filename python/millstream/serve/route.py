@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millstream._echo import quoted
+from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.serve.promotion import log_evidence
 from millstream.serve.served_model import ServedModel
@@ -69,6 +69,8 @@ class Route:
         if mode not in _MODES:
             raise InvalidValue(f"route.mode must be one of {', '.join(_MODES)}, got {quoted(str(mode))}")
         self.mode, self.rule = mode, rule
+        if split is not None and not isinstance(split, Mapping):
+            raise InvalidType(f"route.split must be an object of fractions, got {typed(split)}")
         self.split = dict(split or {})
         for model, fraction in self.split.items():
             if model not in self.challengers:

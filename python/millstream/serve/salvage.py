@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millstream._core import first_wrong_record
 from millstream.serve.acknowledged import Acknowledged, acknowledged_path, read_acknowledged
 from millstream.serve.disk import Connection, Disk
 from millstream.serve.faults import crash_point
 from millstream.serve.pages import Pages
-from millstream.serve.reader import first_wrong
 from millstream.serve.schema import FORMAT, Bounds, bounds_of, build_store, write_bounds
 from millstream.serve.store_errors import StoreDamaged, StoreFailed
 
@@ -118,7 +118,11 @@ def _copy(connection: Connection, pages: Pages, bounds: Bounds, mark: Acknowledg
         for trusted, seq, values in pages.rows(7):
             # The number is the key of the row, and its column is empty.
             row = (seq, *values[1:])
-            if seq >= bounds.first and (trusted or seq <= acknowledged) and first_wrong(seed, (row,)) is None:
+            if (
+                seq >= bounds.first
+                and (trusted or seq <= acknowledged)
+                and first_wrong_record(seed, [row]) is None
+            ):
                 yield row
 
     for group in _groups(verified()):

@@ -68,6 +68,10 @@ class ServedModel:
             raise InvalidType(f"serve: only {roles.one_of(_SERVED)} can be served, got {found}")
         self.name = name
         self.role: Role = role
+        #: Whether it learns an example when it is predicted: its role has no target.
+        self.learns_without_labels = role.truth is roles.Truth.NONE
+        #: Types of labels of which every value is valid.
+        self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
         self.model = model
         self.title = title_of(model)
         #: The name of its files in the data folder.
@@ -112,11 +116,6 @@ class ServedModel:
                 self._native = False
         return self._native
 
-    @property
-    def learns_without_labels(self) -> bool:
-        """Whether it learns an example when it is predicted: its role has no target."""
-        return self.role.truth is roles.Truth.NONE
-
     # ------------------------------------------------------------------------------------------------- predict
 
     def predict(self, x: Any) -> Prediction:
@@ -143,6 +142,8 @@ class ServedModel:
 
     def check(self, y: Any, w: float) -> None:
         """Refuse a label or a weight that a model of this role cannot learn."""
+        if w == 1.0 and type(y) in self._plain_labels:
+            return
         role = self.role
         if role in (roles.ANOMALY_DETECTOR, roles.CLUSTERER):
             if role is roles.ANOMALY_DETECTOR and not isinstance(y, bool):
@@ -184,10 +185,16 @@ class ServedModel:
             self.unscored += 1
             return
         try:
-            for metric in self.metrics:
-                metric.update(y, _for(metric, predicted), w)
-            if self.recent is not None:
-                self.recent.update(y, _for(self.metrics[0], predicted), w)
+            if type(predicted) is dict:
+                for metric in self.metrics:
+                    metric.update(y, _for(metric, predicted), w)
+                if self.recent is not None:
+                    self.recent.update(y, _for(self.metrics[0], predicted), w)
+            else:
+                for metric in self.metrics:
+                    metric.update(y, predicted, w)
+                if self.recent is not None:
+                    self.recent.update(y, predicted, w)
         except (MillstreamError, OverflowError):
             self.unscored += 1
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import sys
@@ -24,9 +23,11 @@ from millstream.serve.engine import Engine
 from millstream.serve.event_reader import EventReader
 from millstream.serve.handler import Handler
 from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
+from millstream.serve.origin import is_loopback
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
 from millstream.serve.requests import JSON, Problem, Reply, Request
+from millstream.serve.retention import Retention
 from millstream.serve.shortcut import Shortcut
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
@@ -67,8 +68,12 @@ class Server:
         The `LabelPolicy` of new models, or its settings as a dict.
     metrics
         Names of the metrics of new models, by default those of the role.
+    retention
+        A `Retention` that limits the log by age or size; by default everything is kept.
     require_token
         Whether requests need a token; by default only if the address is not a loopback address.
+    tracing
+        Whether to make spans of OpenTelemetry for predictions and labels: True, or a tracer provider.
     settings
         Settings of the HTTP server: `header_timeout`, `body_timeout`, `idle_timeout`, `write_timeout`,
         `request_timeout`, `max_header_bytes`, `max_body_bytes`, `max_connections`, `max_queue`, `threads`.
@@ -97,21 +102,33 @@ class Server:
         port: int = 8000,
         policy: LabelPolicy | Mapping[str, Any] | None = None,
         metrics: Iterable[str] | None = None,
+        retention: Retention | None = None,
         require_token: bool | None = None,
         salvage: bool = False,
+        tracing: Any = False,
         settings: Mapping[str, Any] | None = None,
         engine_settings: Mapping[str, Any] | None = None,
     ) -> None:
+        #: Makes spans, if wanted. Before the folder is opened, because a package may be missing.
+        self.tracing = _tracing(tracing)
         given = dict(models or {})
         if model is not None:
             given[name] = model
         self.host = host
         self.engine = Engine(
-            Path(data), given, policy=policy, metrics=metrics, salvage=salvage, **dict(engine_settings or {})
+            Path(data),
+            given,
+            policy=policy,
+            metrics=metrics,
+            retention=retention,
+            salvage=salvage,
+            **dict(engine_settings or {}),
         )
         #: As it was given: None leaves the choice to the protocol.
         self.require_token = require_token
-        needed = not _is_loopback(host) if require_token is None else require_token
+        needed = not is_loopback(host) if require_token is None else require_token
+        #: Without tokens, only requests for a loopback host are answered; an explicit choice is respected.
+        self.checks_host = require_token is None
         self.tokens = Tokens(self.engine.folder.tokens, required=needed)
         self.counters = Counters()
         self.handler = Handler(self, self.tokens)
@@ -174,16 +191,22 @@ class Server:
             self.engine.stop()
             raise
         if self._http is not None:
-            self._shortcut = Shortcut(self.engine, self.tokens, header_block(JSON, ()))
-            self.counters.native = self._shortcut.native.counts
-            self.sync_shortcuts()
-            self._http.set_shortcut(self._shortcut.native)
+            self._take_shortcut(self._http)
         if listen:
             self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
             self._thread.start()
         self.live.start()
         self.is_ready = True
         return self
+
+    def _take_shortcut(self, http: _core.HttpServer) -> None:
+        """Let the HTTP server answer for native models; spans are made by the handler alone."""
+        if self.tracing is None:
+            headers = header_block(JSON, ())
+            self._shortcut = Shortcut(self.engine, self.tokens, headers, checks_host=self.checks_host)
+            self.counters.native = self._shortcut.native.counts
+            self.sync_shortcuts()
+            http.set_shortcut(self._shortcut.native)
 
     def stop(self, timeout: float = 30.0) -> None:
         """Finish the requests in flight, write what was proposed and a snapshot, then end."""
@@ -319,10 +342,9 @@ def header_block(content_type: str, headers: tuple[tuple[str, str], ...]) -> byt
     return "".join(f"{name}: {value}\r\n" for name, value in fields).encode("latin-1")
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _tracing(wanted: Any) -> Any:
+    if not wanted:
+        return None
+    from millstream.serve.tracing import Tracing
+
+    return Tracing(wanted)

@@ -23,8 +23,8 @@ _VERBS = {
 class Shortcut:
     """Tells the native shortcut which models it may answer for, and keeps it up to date."""
 
-    def __init__(self, engine: Engine, tokens: Tokens, headers: bytes) -> None:
-        self._engine, self._tokens = engine, tokens
+    def __init__(self, engine: Engine, tokens: Tokens, headers: bytes, *, checks_host: bool) -> None:
+        self._engine, self._tokens, self._checks_host = engine, tokens, checks_host
         self._lock = threading.Lock()
         self._served: dict[str, ServedModel] = {}
         self._shown: dict[str, int] = {}
@@ -49,7 +49,8 @@ class Shortcut:
                 self.native.remove_stream(path)
             self._served = wanted
             self._shown = {path: served.seq for path, served in wanted.items()}
-            self.native.set_tokens(self._tokens.active, self._tokens.grants("predict"))
+            is_open = self._checks_host and not self._tokens.active
+            self.native.set_access(self._tokens.active, self._tokens.grants("predict"), is_open)
 
     def show_progress(self) -> None:
         """After a group: the record that each model has learned last."""

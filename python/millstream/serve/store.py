@@ -125,6 +125,15 @@ class EventStore:
         return sum(self._disk.size(file) or 0 for file in files)
 
     @property
+    def used(self) -> int:
+        """Bytes of the main file that hold records; pages of trimmed records are free, and are used again."""
+        rows = [
+            self._writable().execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+        ]
+        size = self._writable().execute("PRAGMA page_size").fetchone()[0]
+        return int((rows[0] - rows[1]) * size)
+
+    @property
     def checkpoint_due(self) -> bool:
         """Whether `checkpoint` should be called at the next quiet moment."""
         return self._unchecked >= _CHECKPOINT_DUE

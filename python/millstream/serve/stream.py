@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from statistics import median
+from collections.abc import Callable
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from millstream import _core
 from millstream.serve.fates import Fate
 from millstream.serve.policy import LabelPolicy
 
-__all__ = ["DELAY_BOUNDS", "LABELLED", "WAITING", "Collected", "Entry", "ParkedLabel", "Stream", "aggregated"]
+__all__ = [
+    "DEFERRED",
+    "DELAY_BOUNDS",
+    "LABELLED",
+    "WAITING",
+    "Collected",
+    "Entry",
+    "ParkedLabel",
+    "Stream",
+    "aggregated",
+]
 
 #: States of a remembered event.
 WAITING, LABELLED = 0, 1
+#: Asked with `defer`: it may never have been shown to anybody, and is not learned unless it is activated.
+DEFERRED = 2
 
 #: Upper bounds in seconds of the delays between events and their labels: from 1 second to 30 days.
 DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400)
@@ -106,9 +119,11 @@ class Stream:
 
     def has_due(self, now: int) -> bool:
         """Whether a window or a parked label is over at a time, so that the time must be written to the log."""
-        if self.parked and now - next(iter(self.parked.values())).time > self.policy.early_window:
+        if self.parked and now - next(iter(self.parked.values())).time > self.policy.early_window_ms:
             return True
-        return self.policy.acts_on_close and bool(self.pending.after(*self.closed_to, now - self.policy.window, 1))
+        return self.policy.acts_on_close and bool(
+            self.pending.after(*self.closed_to, now - self.policy.window_ms, 1)
+        )
 
     def status(self) -> dict[str, Any]:
         """Counts for people and pages. Received labels are the sum of the fates and of the waiting labels."""
@@ -165,13 +180,19 @@ class Stream:
         return stream
 
 
+_AGGREGATES: dict[str, Callable[[list[float]], float]] = {
+    "sum": sum,
+    "mean": fmean,
+    "min": min,
+    "max": max,
+    "median": median,
+}
+
+
 def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
     """One label and weight out of several."""
     if how in ("first", "last"):
         chosen = labels[0 if how == "first" else -1]
         return chosen.y, chosen.w
     numbers = [float(label.y) for label in labels]
-    value = {"sum": sum, "min": min, "max": max, "median": median}.get(how, lambda all_: sum(all_) / len(all_))(
-        numbers
-    )
-    return value, max(label.w for label in labels)
+    return _AGGREGATES[how](numbers), max(label.w for label in labels)

@@ -69,7 +69,7 @@ class Tokens:
         self._write()
         return removed
 
-    def list(self) -> list[dict[str, Any]]:
+    def shown(self) -> list[dict[str, Any]]:
         """Names, scopes and expiry of the tokens."""
         return [{name: each.get(name) for name in ("name", "scopes", "expires")} for each in self._known]
 

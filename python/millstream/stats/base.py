@@ -125,6 +125,11 @@ class Wrapper(Statistic):
             _check_arity(self, more)
         self._update(x, more[0] if more else None, w, t)
 
+    def revert(self, x: Any, *more: Any, w: float = 1.0) -> None:
+        """Refused: a window forgets by itself, and the values of a link cannot be computed backwards."""
+        _check_arity(self, more)
+        self._revert(x, more[0] if more else None, w)
+
 
 def many(statistic: Statistic, x: Any, more: tuple[Any, ...], w: Any, t: Any) -> None:
     """Update a wrapper with many."""

@@ -26,6 +26,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::numeric::error_function::normal_below;
+use crate::numeric::magnitude::LARGEST;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};
@@ -35,7 +36,6 @@ use crate::task::Anomalies;
 const NAME: &str = "anomaly.GaussianScorer";
 /// Sums up to this are far from overflowing, whatever moderate rows follow.
 const LARGEST_SUM: f64 = 1e250;
-const LARGEST_MEAN: f64 = 1e100;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -266,9 +266,8 @@ impl Part for GaussianScorer {
     }
 
     fn infallible(&self) -> bool {
-        let small = |moments: Moments| {
-            moments.weight.max(moments.squares) <= LARGEST_SUM && moments.mean.abs() <= LARGEST_MEAN
-        };
+        let small =
+            |moments: Moments| moments.weight.max(moments.squares) <= LARGEST_SUM && moments.mean.abs() <= LARGEST;
         let moderate = |&(x, w): &(f64, f64)| x.abs() <= MODERATE && w <= MODERATE;
         self.features.iter().all(|feature| small(feature.early) && feature.ring.iter().all(moderate))
     }
@@ -331,7 +330,7 @@ impl Learner<Anomalies> for GaussianScorer {
             }
             let feature = &mut features[slot];
             changes.push(feature.push(slot as u32, number, w, *window_size));
-            finite &= feature.is_finite();
+            finite &= number.abs() <= LARGEST && feature.is_finite();
         });
         if finite {
             return Ok(());

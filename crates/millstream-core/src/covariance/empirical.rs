@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::check_width;
 use super::scatter::{full, Scatter, Work};
+use super::validity::{bound, check_products, check_weights};
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 
@@ -137,7 +139,23 @@ impl Pairwise {
                 }
             }
         }
+        if w < 0.0 {
+            self.limit_products();
+        }
         true
+    }
+}
+
+impl Pairwise {
+    /// The differences of large sums may leave a product that is larger than the squares allow.
+    fn limit_products(&mut self) {
+        for i in 0..self.width {
+            for j in 0..i {
+                let bound = bound(self.pairs[triangle(i) + i].product, self.pairs[triangle(j) + j].product);
+                let pair = &mut self.pairs[triangle(i) + j];
+                pair.product = pair.product.clamp(-bound, bound);
+            }
+        }
     }
 }
 
@@ -165,6 +183,9 @@ impl Part for Empirical {
             require(self.name, sized, "pairs of the wrong length")?;
             let sound = |pair: &Pair| pair.is_finite() && pair.weight >= 0.0;
             require(self.name, pairs.iter().all(sound), "a moment is not finite")?;
+            check_weights(self.name, *width, |i, j| pairs[triangle(i) + j].weight)?;
+            check_products(self.name, *width, |i, j| pairs[triangle(i) + j].product)?;
+            require(self.name, state.scatter.width() == 0, "moments of rows and of pairs")?;
         }
         self.state = state;
         Ok(())
@@ -185,6 +206,7 @@ impl CovarianceEstimator for Empirical {
         if x.is_empty() {
             return Ok(());
         }
+        check_numbers(self.name, x, LARGEST)?;
         let State { scatter, pairs } = &mut self.state;
         let first = scatter.weight <= 0.0 && pairs.is_none();
         let complete = !x.iter().any(|x| x.is_nan());
@@ -350,5 +372,30 @@ mod tests {
         // mean is 4.5, squares 12.25 + 6.25 + 2.25 + 20.25 = 41, divided by 3.
         estimator.update(&[9.0, f64::NAN], 1.0).expect("a good row");
         assert!(near(&estimator.covariance(), [41.0 / 3.0, 1.0, 1.0, 4.0]));
+    }
+
+    #[test]
+    fn an_impossible_state_is_refused() {
+        let mut estimator = empirical();
+        for x in [[1.0, 2.0], [2.0, 6.0], [6.0, f64::NAN], [0.0, 1.0]] {
+            estimator.update(&x, 1.0).expect("a good row");
+        }
+        let load = |change: &dyn Fn(&mut Pairwise)| {
+            let mut state = estimator.state.clone();
+            change(state.pairs.as_mut().expect("a row was not complete"));
+            empirical().load(&pack(&state).expect("a state"))
+        };
+        assert!(load(&|_| {}).is_ok());
+        assert!(load(&|pairs| pairs.pairs[1].product *= 100.0).is_err());
+        assert!(load(&|pairs| pairs.pairs[2].product = -1.0).is_err());
+        assert!(load(&|pairs| pairs.pairs[1].weight = 100.0).is_err());
+        assert!(load(&|pairs| pairs.pairs[1].weight = -1.0).is_err());
+        assert!(load(&|pairs| pairs.pairs[0].means.0 = f64::INFINITY).is_err());
+        let mut complete = empirical();
+        for x in [[1.0, 2.0], [2.0, 6.0]] {
+            complete.update(&x, 1.0).expect("a good row");
+        }
+        complete.state.scatter.sums[1] = 100.0;
+        assert!(empirical().load(&complete.save().expect("a state")).is_err());
     }
 }

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
 use crate::numeric::elementary::{exp, ln};
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::all_finite;
@@ -72,6 +73,10 @@ impl Part for Exponential {
         let positive = (0..means.len()).all(|i| covariances[triangle(i) + i] >= 0.0);
         let sound = all_finite(covariances) && positive && !means.iter().any(|mean| mean.is_infinite());
         require(self.name, sound, "a moment is not finite, or a variance is negative")?;
+        let unseen = |i: usize| means[i].is_nan();
+        let is_empty = |i: usize, j: usize| !(unseen(i) || unseen(j)) || covariances[triangle(i) + j] == 0.0;
+        let empty = (0..means.len()).all(|i| (0..=i).all(|j| is_empty(i, j)));
+        require(self.name, empty, "a covariance of a feature without a number")?;
         self.state = state;
         Ok(())
     }
@@ -84,6 +89,7 @@ impl Part for Exponential {
 impl CovarianceEstimator for Exponential {
     fn update(&mut self, x: &[f64], w: f64) -> Result<()> {
         check_width(self.name, x.len())?;
+        check_numbers(self.name, x, LARGEST)?;
         let State { means, covariances } = &mut self.state;
         let step = if w == 1.0 { self.factor } else { 1.0 - exp(w * ln(1.0 - self.factor)) };
         let known = means.len();

@@ -5,6 +5,7 @@ mod estimator;
 mod exponential;
 mod scatter;
 mod shrunk;
+mod validity;
 
 pub use empirical::{EMPIRICAL_COVARIANCE, EMPIRICAL_PRECISION};
 pub use estimator::inverse;

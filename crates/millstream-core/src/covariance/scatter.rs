@@ -7,6 +7,7 @@
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
+use super::validity::{bound, check_products};
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::linear_algebra::packed_triangle::{add_products, triangle};
@@ -113,6 +114,14 @@ impl Scatter {
                 }
             }
         }
+        // The differences of large sums may leave a product that is larger than the squares allow.
+        for i in 0..self.width() {
+            for j in 0..i {
+                let bound = bound(self.sums[triangle(i) + i], self.sums[triangle(j) + j]);
+                let sum = &mut self.sums[triangle(i) + j];
+                *sum = sum.clamp(-bound, bound);
+            }
+        }
         for (mean, delta) in self.means.iter_mut().zip(&work.delta) {
             *mean -= delta * fraction;
         }
@@ -164,7 +173,8 @@ impl Scatter {
         require(who, self.sums.len() == triangle(width), "sums of the wrong length")?;
         let diagonal = (0..width).all(|i| self.sums[triangle(i) + i] >= 0.0);
         require(who, self.is_finite() && diagonal, "a sum is not finite, or a square is negative")?;
-        require(who, self.weight >= 0.0, "a weight is negative")
+        require(who, self.weight >= 0.0, "a weight is negative")?;
+        check_products(who, width, |i, j| self.sums[triangle(i) + j])
     }
 
     pub fn memory(&self) -> usize {

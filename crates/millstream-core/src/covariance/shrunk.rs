@@ -16,11 +16,13 @@ use serde_json::json;
 
 use super::estimator::{check_width, complete};
 use super::scatter::{Scatter, Work};
+use super::validity::check_semidefinite;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
+use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_FOURTH_POWERS};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::all_finite;
@@ -194,6 +196,7 @@ impl Part for Shrunk {
         let state: State = unpack(self.name, bytes)?;
         state.scatter.validate(self.name)?;
         let State { scatter, powers } = &state;
+        check_semidefinite(self.name, scatter.width(), |i, j| scatter.sums[triangle(i) + j])?;
         let length = if self.method == Method::LedoitWolf { scatter.width() } else { 0 };
         require(self.name, powers.third.len() == length, "powers of the wrong length")?;
         let sound = all_finite(&powers.third) && powers.fourth.is_finite() && powers.fourth >= 0.0;
@@ -219,6 +222,8 @@ impl Part for Shrunk {
 impl CovarianceEstimator for Shrunk {
     fn update(&mut self, x: &[f64], w: f64) -> Result<()> {
         check_width(self.name, x.len())?;
+        let fourth_powers = self.method == Method::LedoitWolf;
+        check_numbers(self.name, x, if fourth_powers { LARGEST_OF_FOURTH_POWERS } else { LARGEST })?;
         let Shrunk { name, method, state: State { scatter, powers }, buffers } = self;
         let Buffers { work, row, new, step, product, third } = buffers;
         complete(x, &scatter.means, row, new);
@@ -371,5 +376,15 @@ mod tests {
         parts[0].merge(&saved, &[0, 1], 2).expect("the same features");
         assert!((parts[0].state.powers.fourth - whole.state.powers.fourth).abs() < 1e-13);
         assert!((parts[0].shrinkage().0 - whole.shrinkage().0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_semidefinite_is_refused() {
+        let mut estimator = learned(Method::Oas);
+        assert!(learned(Method::Oas).load(&estimator.save().expect("a state")).is_ok());
+        // Correlations −0.9 of all three pairs of features.
+        estimator.state.scatter.means = vec![0.0; 3];
+        estimator.state.scatter.sums = vec![1.0, -0.9, 1.0, -0.9, -0.9, 1.0];
+        assert!(learned(Method::Oas).load(&estimator.save().expect("a state")).is_err());
     }
 }

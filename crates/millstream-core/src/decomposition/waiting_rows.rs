@@ -8,8 +8,7 @@ use crate::held::state::require;
 use crate::linear_model::Coordinates;
 use crate::row::{Row, Value};
 
-/// Larger numbers are refused: sums of squares of smaller ones, with weights, stay far from overflowing.
-pub const LARGEST: f64 = 1e100;
+pub use crate::numeric::magnitude::LARGEST;
 
 /// How a method reads rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

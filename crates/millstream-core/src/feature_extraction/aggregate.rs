@@ -24,6 +24,8 @@ use crate::statistic::Statistic;
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
+use super::output_name::word;
+
 const AGG_NAME: &str = "feature_extraction.Agg";
 const TARGET_AGG_NAME: &str = "feature_extraction.TargetAgg";
 
@@ -118,22 +120,20 @@ fn build(arguments: &Arguments<'_>, who: &'static str, on: Option<Name>) -> Resu
     })))
 }
 
-/// The word for a statistic in the name of the output, as in River: that of a rolling statistic is that of its statistic.
-fn word(description: &Json) -> String {
-    let parameters = &description["parameters"];
-    if !parameters["statistic"].is_null() {
-        return word(&parameters["statistic"]);
-    }
-    let name = description["name"].as_str().unwrap_or_default();
-    match name.rsplit('.').next().unwrap_or_default() {
-        "AutoCorr" => format!("autocorr_{}", parameters["lag"]),
-        "BayesianMean" => "bayes_mean".into(),
-        "EWMean" => format!("ewm_{}", parameters["fading_factor"]),
-        "EWVar" => format!("ewv_{}", parameters["fading_factor"]),
-        "IQR" => format!("IQR_{}_{}", parameters["q_inf"], parameters["q_sup"]),
-        "PeakToPeak" => "ptp".into(),
-        "Shift" => format!("shift_{}", parameters["amount"]),
-        name => name.to_lowercase(),
+/// The names of the features that are times in a description: strings, or numbers of columns.
+pub fn time_features(description: &Json, visit: &mut dyn FnMut(&Json)) {
+    match description {
+        Json::Object(fields) => {
+            let is_aggregate = fields.get("name").is_some_and(|name| name == AGG_NAME || name == TARGET_AGG_NAME);
+            if let (true, Some(time)) = (is_aggregate, fields.get("parameters").map(|all| &all["time"])) {
+                if !time.is_null() {
+                    visit(time);
+                }
+            }
+            fields.values().for_each(|value| time_features(value, visit));
+        }
+        Json::Array(items) => items.iter().for_each(|item| time_features(item, visit)),
+        _ => {}
     }
 }
 

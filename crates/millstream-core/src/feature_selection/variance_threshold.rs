@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_row, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
@@ -212,6 +213,7 @@ impl Transformer for VarianceThreshold {
             scratch.give_numbers(dense);
             return learned;
         }
+        check_row(NAME, x, LARGEST)?;
         let spare = &mut self.spare;
         match x {
             Row::Plain(values) if values.len() == self.moments.counts.len() => {

@@ -28,6 +28,7 @@ mod source;
 pub mod state;
 pub mod statistic;
 mod tables;
+mod transformer_run;
 
 pub use metric::{GivenPrediction, LabelledMetric};
 pub use mini_batches::Risk;

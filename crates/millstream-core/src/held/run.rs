@@ -7,7 +7,7 @@ use crate::batch::{Batch, Rows};
 use crate::fault::{Fault, Result};
 use crate::row::{all_finite, RowBuffer, Scratch, Want};
 use crate::table::{raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
-use crate::task::{Answer, Answers, Outcomes, Target, Targets, Truths};
+use crate::task::{Answer, Answers, Outcomes, Targets, Truths};
 
 use super::root::{for_task, RootTask};
 use super::{Model, Source, TableRow};
@@ -72,29 +72,6 @@ impl Model {
         for_task!(self.part,
             T => Run::<T>::new(self, job, reader, scratch).rows(sink),
             transformer => self.run_transformer(job, reader, scratch))
-    }
-
-    fn run_transformer(&mut self, job: &Job<'_>, mut reader: Reader<'_>, scratch: &mut Scratch) -> Result<Tally> {
-        if job.predicting.is_some() {
-            return Err(self.cannot("predict"));
-        }
-        let mut tally = Tally::default();
-        crate::table::each_raw(job.table, job.from, job.to, |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            let target = match self.part.abilities.uses_target {
-                true => job.targets.at(row).map_err(|fault| fault.by(&self.title)),
-                false => Ok(Target::None),
-            };
-            let learned =
-                target.and_then(|target| self.learn_transformer(&mut source, target, job.weight(row), scratch));
-            match learned {
-                Ok(()) => tally.done += 1,
-                Err(fault) if job.skip => tally.skipped.push((row, fault)),
-                Err(fault) => return Err(fault.at_row(row)),
-            }
-            Ok(())
-        })?;
-        Ok(tally)
     }
 }
 
@@ -335,6 +312,6 @@ impl Model {
 }
 
 /// Whether rows of this weight may go in batches.
-fn is_positive(w: f64) -> bool {
+pub(super) fn is_positive(w: f64) -> bool {
     w > 0.0 && w < f64::INFINITY
 }

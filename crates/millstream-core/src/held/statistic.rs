@@ -120,9 +120,8 @@ impl Held<Box<dyn Statistic>> {
         }
         if !self.part.invertible() {
             let title = &self.title;
-            return Err(Fault::value(format!(
-                "{title}: a number cannot be removed; use stats.Rolling for a window"
-            )));
+            let hint = if title.contains("Rolling") { "" } else { "; use stats.Rolling for a window" };
+            return Err(Fault::value(format!("{title}: a number cannot be removed{hint}")));
         }
         if w > 0.0 {
             self.part.update(x, y, -w)?;

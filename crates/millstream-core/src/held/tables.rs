@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::batch::Rows;
 use crate::fault::Result;
-use crate::row::{Row, RowBuffer, Scratch, Want};
-use crate::table::{each_raw, raw_block, Reader, Table};
+use crate::row::{RowBuffer, Scratch, Want};
+use crate::table::{each_raw, each_run, raw_block, RawBlock, Reader, Table};
 use crate::task::Answer;
 
 use super::root::{for_task, RootTask};
@@ -21,12 +21,17 @@ pub struct TableReader<'t> {
     answer: Answer,
     rows: Vec<RowBuffer>,
     buffer: Vec<f64>,
+    /// Rows in the order of slots.
+    known: Vec<f64>,
+    /// Whether a row that was not admitted may hold something new.
+    has_news: bool,
 }
 
 impl Model {
     pub fn table_reader<'t>(&self, table: &'t dyn Table) -> Result<TableReader<'t>> {
         let reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        Ok(TableReader { table, reader, answer: Answer::default(), rows: Vec::new(), buffer: Vec::new() })
+        let (answer, rows) = (Answer::default(), Vec::new());
+        Ok(TableReader { table, reader, answer, rows, buffer: Vec::new(), known: Vec::new(), has_news: true })
     }
 
     /// Predict rows of a table; `sink` receives the prediction of each row.
@@ -60,7 +65,7 @@ impl Model {
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let TableReader { table, reader, answer, rows, buffer } = reader;
+        let TableReader { table, reader, answer, rows, buffer, .. } = reader;
         let known = self.labels.known_classes();
         let mut from = range.start;
         while from < range.end {
@@ -118,10 +123,25 @@ impl Model {
 
     /// Add the features and values of rows of a table.
     pub fn admit_rows(&mut self, reader: &mut TableReader<'_>, rows: Range<usize>) -> Result<()> {
-        let TableReader { table, reader, .. } = reader;
+        let TableReader { table, reader, known, has_news, .. } = reader;
         let (schema, title) = (&mut self.schema, &self.title);
-        each_raw(*table, rows.start, rows.end, |row, raw| {
-            reader.admit(schema, raw).map_err(|fault| fault.by(title).at_row(row))
+        if *has_news {
+            *has_news =
+                table.sparse().is_some() || table.categories() > table.height() || !reader.knows_all(schema);
+        }
+        if !*has_news {
+            return Ok(());
+        }
+        each_run(*table, rows.start, rows.end, |row, count, block| {
+            let done = match block {
+                RawBlock::Dense { values, .. } => reader.known_rows(schema, values, known).len(),
+                RawBlock::Sparse { .. } => 0,
+            };
+            if done < count {
+                let admitted = reader.admit(schema, block.row(done));
+                admitted.map_err(|fault| fault.by(title).at_row(row + done))?;
+            }
+            Ok((done + 1).min(count))
         })
     }
 
@@ -140,23 +160,23 @@ impl Model {
         scratch: &mut Scratch,
         values: &mut Vec<f64>,
     ) -> Result<()> {
-        let TableReader { table, reader, .. } = reader;
+        let TableReader { table, reader, known, .. } = reader;
         let mut out = scratch.take_row();
-        let transformed = each_raw(*table, rows.start, rows.end, |row, raw| {
-            let mut source = TableRow { reader, raw };
-            self.transform(&mut source, &mut out, scratch).map_err(|fault| fault.at_row(row))?;
-            let start = values.len();
-            match out.row() {
-                Row::Plain(numbers) | Row::Mixed(numbers, _) => values.extend_from_slice(numbers),
-                Row::Sparse(sparse) => {
-                    values.resize(start + sparse.width, 0.0);
-                    for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
-                        values[start + slot as usize] = value;
-                    }
+        let transformed = each_run(*table, rows.start, rows.end, |row, count, block| {
+            let done = match (block, self.part.estimator.transformer()) {
+                (RawBlock::Dense { values: raw, .. }, Some(transformer)) if !self.part.abilities.checks_rows => {
+                    let rows = reader.known_rows(&self.schema, raw, known);
+                    transformer.transform_batch(&rows, width, values, scratch);
+                    rows.len()
                 }
+                _ => 0,
+            };
+            if done < count {
+                let mut source = TableRow { reader, raw: block.row(done) };
+                self.transform(&mut source, &mut out, scratch).map_err(|fault| fault.at_row(row + done))?;
+                out.row().append_to(width, values);
             }
-            values.resize(start + width, f64::NAN);
-            Ok(())
+            Ok((done + 1).min(count))
         });
         scratch.give_row(out);
         transformed

@@ -197,8 +197,14 @@ impl Graph {
         scratch: &mut Scratch,
     ) {
         let Some(entry) = self.entry else { return };
-        let mut pool = Pool::borrow(scratch);
         let sum = |place: u32| sum_of(points, space, query, place as usize);
+        let ef = self.settings.ef_search.max(most);
+        if points.len() <= ef {
+            // The walk would keep all rows, and may miss one of several equal rows that no link leads to.
+            (0..points.len() as u32).for_each(|place| nearest.offer(sum(place), place as usize));
+            return;
+        }
+        let mut pool = Pool::borrow(scratch);
         pool.start(entry, sum(entry), self.nodes.len());
         for layer in (1..self.layers(entry)).rev() {
             pool.walk(1, |place| self.links(place, layer), sum);
@@ -206,7 +212,7 @@ impl Graph {
         }
         // A second start, in case that few links lead away from the first.
         pool.join(entry, sum(entry));
-        pool.walk(self.settings.ef_search.max(most), |place| self.links(place, 0), sum);
+        pool.walk(ef, |place| self.links(place, 0), sum);
         for (sum, place) in pool.found() {
             nearest.offer(sum, place as usize);
         }

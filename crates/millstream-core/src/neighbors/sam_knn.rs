@@ -1,14 +1,13 @@
 //! SAM-kNN: nearest neighbours with a short-term and a long-term memory (Losing, Hammer and Wersing, 2016, "KNN classifier
-//! with self adjusting memory for heterogeneous concept drift", ICDM, section IV).
+//! with self adjusting memory for heterogeneous concept drift", ICDM).
 //!
 //! * The short-term memory (STM) is a window of the newest rows. After each row, its size m is the one of m, m/2, m/4, …
-//!   with the least interleaved test-then-train error (equations 8 and 9; `interleaved_error`).
+//!   with the least interleaved test-then-train error (`interleaved_error`).
 //! * Rows that leave the STM are *cleaned* and join the long-term memory (LTM). Cleaning by a row of class y of the STM:
 //!   θ is the distance of the farthest of its k nearest neighbours in the STM that has class y; of its k nearest
-//!   neighbours in the other set, those of other classes within θ are removed (section IV-B2). Each new row cleans the LTM.
-//! * A full LTM is compressed: the rows of each class become half as many centroids of k-means++ (section IV-B3).
-//! * The prediction is that of the STM, the LTM or both together (CM), whichever was right most often over the last m rows
-//!   (section IV-C).
+//!   neighbours in the other set, those of other classes within θ are removed. Each new row cleans the LTM.
+//! * A full LTM is compressed: the rows of each class become half as many centroids of k-means++.
+//! * The prediction is that of the STM, the LTM or both together (CM), whichever was right most often over the last m rows.
 //!
 //! Distances of a row are measured with the scales at its arrival.
 

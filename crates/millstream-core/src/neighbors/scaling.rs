@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 
 pub const SCALE: Parameter = Parameter::new(
@@ -19,7 +20,7 @@ pub const SCALE: Parameter = Parameter::new(
 );
 
 /// Sums up to this are far from overflowing, whatever moderate rows follow.
-const LARGEST: f64 = 1e250;
+const LARGEST_SUM: f64 = 1e250;
 /// Means up to this too.
 const LARGEST_MEAN: f64 = 1e70;
 
@@ -76,6 +77,7 @@ impl Scaling {
         if self.kind == Kinds::None {
             return Ok(());
         }
+        check_numbers(who, row, LARGEST)?;
         let Scaling { kind, state, spare } = self;
         let known = state.counts.len();
         for (list, before) in spare.lists().into_iter().zip(state.lists()) {
@@ -124,8 +126,10 @@ impl Scaling {
         let Moments { counts, first, second, .. } = &self.state;
         let small = |list: &[f64], most: f64| list.iter().all(|number| number.abs() <= most);
         match self.kind {
-            Kinds::Standard => small(counts, LARGEST) && small(first, LARGEST_MEAN) && small(second, LARGEST),
-            _ => small(counts, LARGEST),
+            Kinds::Standard => {
+                small(counts, LARGEST_SUM) && small(first, LARGEST_MEAN) && small(second, LARGEST_SUM)
+            }
+            _ => small(counts, LARGEST_SUM),
         }
     }
 

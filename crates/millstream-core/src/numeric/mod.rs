@@ -7,6 +7,7 @@
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
+//! | the largest numbers whose powers are summed | `magnitude` |
 //! | quantiles of the normal and of Student's t distribution | `quantiles` |
 //! | randomness from a seed | `random` |
 //! | a seeded 64-bit hash of bytes | `xxh64` |
@@ -16,6 +17,7 @@ mod dot;
 pub mod elementary;
 pub mod error_function;
 pub mod incomplete_gamma;
+pub mod magnitude;
 pub mod quantiles;
 pub mod random;
 pub mod xxh64;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Rows;
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::key_table::{shown_key, Capacity, KeyTable, SavedTable};
@@ -106,6 +107,31 @@ impl Encoded {
         scratch.give_numbers(dense);
     }
 
+    /// Append rows to a matrix of `width` columns, with a number for each key; other features pass. As `write`, for rows
+    /// of one width and kind; false for others. `numbers` gives the function for a slot.
+    pub fn write_batch<F: Fn(f64) -> f64>(
+        &self,
+        rows: &Rows<'_>,
+        width: usize,
+        out: &mut Vec<f64>,
+        numbers: impl Fn(usize) -> F,
+    ) -> bool {
+        let Rows::Mixed { values, kinds } = *rows else { return false };
+        let start = out.len();
+        out.resize(start + rows.len() * width, f64::NAN);
+        for (slot, &kind) in kinds.iter().enumerate().take(width) {
+            let cells = out[start..].chunks_exact_mut(width).zip(values.chunks_exact(kinds.len()));
+            match self.has(slot, kind) {
+                true => {
+                    let number = numbers(slot);
+                    cells.for_each(|(written, x)| written[slot] = number(x[slot]));
+                }
+                false => cells.for_each(|(written, x)| written[slot] = x[slot]),
+            }
+        }
+        true
+    }
+
     /// The kind of a feature in the output.
     pub fn kind(&self, slot: usize, kind: FeatureKind) -> FeatureKind {
         match self.has(slot, kind) {
@@ -170,20 +196,39 @@ impl<S: Clone + Serialize + for<'de> Deserialize<'de>> KeyColumns<S> {
         self.table(slot)?.find(&[key])
     }
 
+    /// The index of the table of a slot, which is created if there is none.
+    #[inline]
+    fn index_of(&mut self, slot: usize) -> usize {
+        self.index(slot).unwrap_or_else(|index| {
+            let mut table = KeyTable::new(self.capacity, 1, self.fresh.clone());
+            if self.held {
+                table.savepoint();
+            }
+            self.tables.insert(index, (slot as u32, table));
+            index
+        })
+    }
+
+    /// Visit the states of keys of one feature, in order, for changes that `undo` does not revert (see
+    /// `KeyTable::learn_in_batch`); `change` receives the index of a key. Stops at a key that a full table refuses.
+    pub fn learn_column(
+        &mut self,
+        slot: usize,
+        keys: impl Iterator<Item = f64>,
+        mut change: impl FnMut(usize, &mut S),
+    ) {
+        let index = self.index_of(slot);
+        let (fresh, table) = (&self.fresh, &mut self.tables[index].1);
+        for (row, key) in keys.enumerate() {
+            let Some(state) = table.learn_in_batch(&[key], || fresh.clone()) else { return };
+            change(row, state);
+        }
+    }
+
     /// The state of a key for a change; a fault if a full table refuses it.
     #[inline]
     pub fn learn(&mut self, who: &str, slot: usize, key: f64) -> Result<&mut S> {
-        let index = match self.index(slot) {
-            Ok(index) => index,
-            Err(index) => {
-                let mut table = KeyTable::new(self.capacity, 1, self.fresh.clone());
-                if self.held {
-                    table.savepoint();
-                }
-                self.tables.insert(index, (slot as u32, table));
-                index
-            }
-        };
+        let index = self.index_of(slot);
         let fresh = &self.fresh;
         self.tables[index].1.learn(&[key], || fresh.clone()).ok_or_else(|| self.capacity.refusal(who))
     }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
 
-use crate::batch::MODERATE;
+use crate::batch::{Rows, MODERATE};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::key_use::KeyUses;
@@ -17,7 +17,7 @@ use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{learn_each, transform_each, Examples, Transformer};
 
 /// How a feature is scaled, and what is learned of it.
 pub trait Scaling: Clone + Send + Sync + 'static {
@@ -34,6 +34,20 @@ pub trait Scaling: Clone + Send + Sync + 'static {
     /// Learn a number; None if it is refused, which changes nothing. Must accept numbers and weights up to `MODERATE`.
     fn learn(&self, feature: &mut Self::Feature, x: f64, w: f64) -> Option<Self::Undo>;
     fn undo(&self, feature: &mut Self::Feature, undo: Self::Undo);
+    /// Whether `learn` refuses no finite number and no positive finite weight. Then the numbers of many rows are learned
+    /// feature by feature.
+    fn accepts_all(&self) -> bool {
+        false
+    }
+    /// Learn numbers that need not be reverted, in order. What follows from the state alone may be computed later, by
+    /// `refresh`.
+    fn learn_column(&self, feature: &mut Self::Feature, xs: &[f64], weights: Option<&[f64]>) {
+        for (row, &x) in xs.iter().enumerate() {
+            self.learn(feature, x, weights.map_or(1.0, |weights| weights[row]));
+        }
+    }
+    /// Compute what `learn_column` has left.
+    fn refresh(&self, _feature: &mut Self::Feature) {}
     /// A finite number; `default` for a feature without a number.
     fn scaled(&self, feature: &Self::Feature, x: f64) -> f64;
     /// What a number of a feature becomes before that feature has been learned.
@@ -110,6 +124,42 @@ impl<S: Scaling> PerFeature<S> {
     }
 }
 
+/// Number of rows whose numbers are collected by feature at a time: the rows stay in the L1 cache.
+const GATHERED: usize = 128;
+
+impl<S: Scaling> PerFeature<S> {
+    /// Learn rows of `values`, which none can refuse and none reverts. `kinds` is empty if all slots are numbers.
+    fn learn_columns(&mut self, values: &[f64], kinds: &[FeatureKind], width: usize, weights: Option<&[f64]>) {
+        let PerFeature { scaling, features, .. } = self;
+        if width > features.len() {
+            features.resize_with(width, || scaling.unseen());
+        }
+        let numeric = |slot: usize| kinds.get(slot) != Some(&FeatureKind::Nominal);
+        let (mut numbers, mut present) = (Vec::new(), Vec::new());
+        for (block, rows) in values.chunks(GATHERED * width).enumerate() {
+            let weights = weights.map(|weights| &weights[block * GATHERED..][..rows.len() / width]);
+            for (slot, feature) in features[..width].iter_mut().enumerate().filter(|(slot, _)| numeric(*slot)) {
+                let column = rows.chunks_exact(width).map(|x| x[slot]);
+                numbers.clear();
+                if kinds.is_empty() {
+                    numbers.extend(column);
+                    scaling.learn_column(feature, &numbers, weights);
+                    continue;
+                }
+                numbers.extend(column.clone().filter(|x| !x.is_nan()));
+                present.clear();
+                if let Some(weights) = weights {
+                    present.extend(column.zip(weights).filter(|(x, _)| !x.is_nan()).map(|(_, &w)| w));
+                }
+                scaling.learn_column(feature, &numbers, weights.map(|_| &present[..]));
+            }
+        }
+        for (_, feature) in features[..width].iter_mut().enumerate().filter(|(slot, _)| numeric(*slot)) {
+            scaling.refresh(feature);
+        }
+    }
+}
+
 impl<S: Scaling> Part for PerFeature<S> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.features.iter().map(|feature| self.scaling.save(feature)).collect::<Vec<_>>())
@@ -170,6 +220,36 @@ impl<S: Scaling> Transformer for PerFeature<S> {
         }
         self.undo();
         Err(Fault::overflow(self.scaling.name()))
+    }
+
+    /// Only the last row can be reverted, so the others are learned feature by feature.
+    fn learn_batch(&mut self, examples: &Examples<'_>, scratch: &mut Scratch) -> usize {
+        let before = examples.len().saturating_sub(1);
+        let weights = examples.weights.map(|weights| &weights[..before]);
+        match examples.rows.slice(0, before) {
+            _ if !self.scaling.accepts_all() || before == 0 => return learn_each(self, examples, 0, scratch),
+            Rows::Plain { values, width } => self.learn_columns(values, &[], width, weights),
+            Rows::Mixed { values, kinds } => self.learn_columns(values, kinds, kinds.len(), weights),
+            Rows::One(_) | Rows::Owned(_) => return learn_each(self, examples, 0, scratch),
+        }
+        learn_each(self, examples, before, scratch)
+    }
+
+    fn transform_batch(&self, rows: &Rows<'_>, width: usize, out: &mut Vec<f64>, scratch: &mut Scratch) {
+        let Rows::Plain { values, width: slots } = *rows else {
+            return transform_each(self, rows, width, out, scratch);
+        };
+        for rows in values.chunks(GATHERED * slots) {
+            let start = out.len();
+            out.resize(start + rows.len() / slots * width, f64::NAN);
+            for slot in 0..slots.min(width) {
+                let column = out[start..].chunks_exact_mut(width).zip(rows.chunks_exact(slots));
+                match self.features.get(slot) {
+                    Some(feature) => column.for_each(|(out, x)| out[slot] = self.scaling.scaled(feature, x[slot])),
+                    None => column.for_each(|(out, _)| out[slot] = self.scaling.default()),
+                }
+            }
+        }
     }
 
     fn undo(&mut self) {

@@ -131,6 +131,34 @@ impl Scope {
         }
     }
 
+    /// Learn numbers that need not be reverted, as one by one; whether the quantiles have changed.
+    pub fn learn_column(&self, summary: &mut Summary, xs: &[f64], weights: Option<&[f64]>) -> bool {
+        let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+        let Summary::Stream(stream) = summary else {
+            for (row, &x) in xs.iter().enumerate() {
+                self.learn(summary, x, weight(row));
+            }
+            return !xs.is_empty();
+        };
+        let (mut learned, mut changed) = (0, false);
+        while learned < xs.len() {
+            let Waiting { numbers, weights: list } = &mut stream.waiting;
+            let room = self.due(stream.count) as usize - numbers.len();
+            let now = learned..(learned + room).min(xs.len());
+            if weights.is_some() {
+                let indices = (numbers.len() as u32..).zip(now.clone());
+                list.extend(indices.map(|(index, row)| (index, weight(row))).filter(|(_, w)| *w != 1.0));
+            }
+            numbers.extend_from_slice(&xs[now.clone()]);
+            learned = now.end;
+            if now.len() == room {
+                stream.enter();
+                changed = true;
+            }
+        }
+        changed
+    }
+
     /// The number of waiting numbers at which a refresh is due.
     #[inline]
     fn due(&self, count: u64) -> u64 {
@@ -242,25 +270,32 @@ impl Summary {
 }
 
 impl Stream {
+    /// The waiting numbers enter the sketch, and `kept` is what reverts that.
     #[cold]
     fn refresh(&mut self) {
-        let Stream { sketch, count, waiting, kept } = self;
-        let (kept_sketch, entering) = kept.get_or_insert_with(|| (sketch.clone(), Waiting::default()));
+        let Stream { sketch, waiting, kept, .. } = self;
+        let (kept_sketch, kept_list) = kept.get_or_insert_with(|| (sketch.clone(), Waiting::default()));
         kept_sketch.clone_from(sketch);
-        std::mem::swap(waiting, entering);
-        waiting.numbers.clear();
-        waiting.weights.clear();
-        *count += entering.numbers.len() as u64;
+        kept_list.clone_from(waiting);
+        self.enter();
+    }
+
+    /// The waiting numbers enter the sketch.
+    fn enter(&mut self) {
+        let Stream { sketch, count, waiting: Waiting { numbers, weights }, .. } = self;
+        *count += numbers.len() as u64;
         let mut from = 0;
-        for &(index, w) in &entering.weights {
+        for &(index, w) in &*weights {
             let index = index as usize;
-            sketch.update_many(&entering.numbers[from..index]);
+            sketch.update_many(&numbers[from..index]);
             if sketch.has_room_for(w.min(HEAVIEST)) {
-                sketch.update_weighted(entering.numbers[index], w.min(HEAVIEST));
+                sketch.update_weighted(numbers[index], w.min(HEAVIEST));
             }
             from = index + 1;
         }
-        sketch.update_many(&entering.numbers[from..]);
+        sketch.update_many(&numbers[from..]);
+        numbers.clear();
+        weights.clear();
     }
 }
 

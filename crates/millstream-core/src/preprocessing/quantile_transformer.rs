@@ -69,6 +69,8 @@ struct Feature {
     reference: Vec<f64>,
     /// The reference before the last refresh.
     kept: Vec<f64>,
+    /// Whether the reference is that of an earlier summary.
+    stale: bool,
 }
 
 impl Ranks {
@@ -141,7 +143,7 @@ impl Scaling for Ranks {
     }
 
     fn unseen(&self) -> Feature {
-        Feature { summary: self.scope.summary(), reference: Vec::new(), kept: Vec::new() }
+        Feature { summary: self.scope.summary(), reference: Vec::new(), kept: Vec::new(), stale: false }
     }
 
     #[inline]
@@ -158,6 +160,20 @@ impl Scaling for Ranks {
         feature.summary.undo(undo);
         if matches!(undo, Undo::Refreshed) {
             std::mem::swap(&mut feature.reference, &mut feature.kept);
+        }
+    }
+
+    fn accepts_all(&self) -> bool {
+        true
+    }
+
+    fn learn_column(&self, feature: &mut Feature, xs: &[f64], weights: Option<&[f64]>) {
+        feature.stale |= self.scope.learn_column(&mut feature.summary, xs, weights);
+    }
+
+    fn refresh(&self, feature: &mut Feature) {
+        if std::mem::take(&mut feature.stale) {
+            self.refer(&feature.summary, &mut feature.reference);
         }
     }
 

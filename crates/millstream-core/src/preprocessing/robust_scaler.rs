@@ -92,6 +92,8 @@ struct Robust {
 struct Feature {
     summary: Summary,
     quantiles: Quantiles,
+    /// Whether the quantiles are those of an earlier summary.
+    stale: bool,
 }
 
 /// They follow from the summary; NaN before the first number.
@@ -126,7 +128,7 @@ impl Scaling for Robust {
     }
 
     fn unseen(&self) -> Feature {
-        Feature { summary: self.scope.summary(), quantiles: UNKNOWN }
+        Feature { summary: self.scope.summary(), quantiles: UNKNOWN, stale: false }
     }
 
     #[inline]
@@ -141,6 +143,20 @@ impl Scaling for Robust {
     fn undo(&self, feature: &mut Feature, undo: Undo) {
         feature.summary.undo(undo);
         feature.quantiles = self.quantiles(&feature.summary);
+    }
+
+    fn accepts_all(&self) -> bool {
+        true
+    }
+
+    fn learn_column(&self, feature: &mut Feature, xs: &[f64], weights: Option<&[f64]>) {
+        feature.stale |= self.scope.learn_column(&mut feature.summary, xs, weights);
+    }
+
+    fn refresh(&self, feature: &mut Feature) {
+        if std::mem::take(&mut feature.stale) {
+            feature.quantiles = self.quantiles(&feature.summary);
+        }
     }
 
     #[inline]
@@ -169,7 +185,7 @@ impl Scaling for Robust {
 
     fn load(&self, saved: Saved) -> Result<Feature> {
         let summary = self.scope.load(NAME, saved)?;
-        Ok(Feature { quantiles: self.quantiles(&summary), summary })
+        Ok(Feature { quantiles: self.quantiles(&summary), summary, stale: false })
     }
 
     fn inspect(&self, feature: &Feature) -> Option<Json> {

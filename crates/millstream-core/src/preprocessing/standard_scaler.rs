@@ -16,6 +16,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::numeric::magnitude::{check_row, LARGEST};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
@@ -27,7 +28,7 @@ use super::windowed::{window_size, Standard, Windowed, WINDOW_SIZE};
 
 pub const NAME: &str = "preprocessing.StandardScaler";
 /// Sums up to this are far from overflowing, whatever moderate rows follow.
-const LARGEST: f64 = 1e250;
+const LARGEST_SUM: f64 = 1e250;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -346,12 +347,14 @@ impl StandardScaler {
         self.spare.grow(x.width());
         self.spare.separate();
         let spare = &mut self.spare;
+        let mut sound = true;
         x.each(|slot, value| {
             if let crate::row::Value::Number(number) = value {
+                sound &= spare.counts[slot] > 0.0 || number.abs() <= LARGEST;
                 spare.update_slot(slot, number, w);
             }
         });
-        spare.finite() && all_finite(&spare.counts)
+        sound && spare.finite() && all_finite(&spare.counts)
     }
 }
 
@@ -403,7 +406,8 @@ impl Part for StandardScaler {
         let Moments { shared_count, counts, means, squares, .. } = &self.moments;
         let counts = std::iter::once(shared_count).chain(counts);
         // NaN says that the counts differ.
-        !counts.chain(means).any(|number| number.abs() > LARGEST) && squares.iter().all(|&sum| sum <= LARGEST)
+        !counts.chain(means).any(|number| number.abs() > LARGEST_SUM)
+            && squares.iter().all(|&sum| sum <= LARGEST_SUM)
     }
 
     fn memory(&self) -> usize {
@@ -480,6 +484,11 @@ impl Transformer for StandardScaler {
 
     fn learn(&mut self, x: Row<'_>, _y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
         let fresh = self.moments.means.is_empty();
+        if fresh {
+            // Only the first value of a feature can become a mean whose differences overflow: the squares of later ones
+            // show in the sums. So the loop over plain rows needs no check.
+            check_row(NAME, x, LARGEST)?;
+        }
         let sound = match x {
             Row::Plain(values) => {
                 if self.moments.means.is_empty() {

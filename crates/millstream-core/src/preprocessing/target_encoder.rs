@@ -12,17 +12,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::{Rows, MODERATE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_table::{Capacity, WhenFull, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{learn_each, transform_each, Examples, KnownTruths, Transformer};
 
 use super::key_columns::{Encoded, KeyColumns, SavedColumns, FEATURES};
 
@@ -80,6 +82,7 @@ impl Tally {
     /// Add a number (West 1979).
     #[inline]
     fn add_number(&mut self, y: f64, w: f64) -> Result<()> {
+        check_numbers(NAME, &[y], LARGEST)?;
         let [weight, mean, squares, _] = &mut self.few;
         let total = *weight + w;
         let difference = y - *mean;
@@ -113,6 +116,15 @@ impl Tally {
         }
     }
 
+    #[inline]
+    fn add(&mut self, y: Truth, w: f64) -> Result<()> {
+        match y {
+            Truth::Number(y) => self.add_number(y, w),
+            Truth::Class(class) => self.add_class(class as usize, w),
+            Truth::None => Ok(()),
+        }
+    }
+
     fn class(&self, class: usize) -> f64 {
         match class.checked_sub(FEW) {
             None => self.few[class],
@@ -124,19 +136,26 @@ impl Tally {
         self.few.iter().chain(&self.more).sum()
     }
 
-    /// Weight, mean and variance of numbers, or of the indicators of a class.
+    /// Weight and mean of numbers, or of the indicators of a class.
     #[inline]
-    fn moments(&self, class: Option<usize>) -> (f64, f64, f64) {
+    fn mean(&self, class: Option<usize>) -> (f64, f64) {
         match class {
-            None => {
-                let [weight, mean, squares, _] = self.few;
-                (weight, mean, if weight > 0.0 { squares / weight } else { 0.0 })
-            }
+            None => (self.few[0], self.few[1]),
             Some(class) => {
                 let weight = self.weight_of_classes();
-                let share = if weight > 0.0 { self.class(class) / weight } else { 0.0 };
-                (weight, share, share * (1.0 - share))
+                (weight, if weight > 0.0 { self.class(class) / weight } else { 0.0 })
             }
+        }
+    }
+
+    /// The variance of the same.
+    #[inline]
+    fn variance(&self, class: Option<usize>) -> f64 {
+        let (weight, mean) = self.mean(class);
+        match class {
+            None if weight > 0.0 => self.few[2] / weight,
+            None => 0.0,
+            Some(_) => mean * (1.0 - mean),
         }
     }
 
@@ -216,12 +235,12 @@ impl TargetEncoder {
             TargetKind::Numbers => None,
             TargetKind::Classes => Some(class as usize),
         };
-        let (_, mean, variance) = self.all.moments(class);
+        let (_, mean) = self.all.mean(class);
         let Some(tally) = tally else { return mean };
-        let (n, own_mean, own_variance) = tally.moments(class);
+        let (n, own_mean) = tally.mean(class);
         let share = match self.smooth {
             Some(smooth) => n / (n + smooth),
-            None => n / (n + own_variance / variance),
+            None => n / (n + tally.variance(class) / self.all.variance(class)),
         };
         // 0 / 0: the targets do not vary.
         match share.is_nan() {
@@ -268,11 +287,13 @@ impl TargetEncoder {
     }
 
     fn classes(&self) -> u32 {
+        if self.kind != TargetKind::Classes {
+            return 0;
+        }
         let few = self.all.few.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1);
-        match (self.kind, self.all.more.len()) {
-            (TargetKind::Classes, 0) => few as u32,
-            (TargetKind::Classes, more) => (FEW + more) as u32,
-            _ => 0,
+        match self.all.more.len() {
+            0 => few as u32,
+            more => (FEW + more) as u32,
         }
     }
 
@@ -287,17 +308,34 @@ impl TargetEncoder {
             let (known, got) = (words(self.kind), words(kind));
             return Err(Fault::wrong_type(format!("{NAME}: the targets are {known}, got {got}")));
         }
-        let add = |tally: &mut Tally| match y {
-            Truth::Number(y) => tally.add_number(y, w),
-            Truth::Class(class) => tally.add_class(class as usize, w),
-            Truth::None => Ok(()),
-        };
+        let add = |tally: &mut Tally| tally.add(y, w);
         self.kind = kind;
         add(&mut self.all)?;
         let TargetEncoder { encoded, keys, .. } = self;
         encoded.each_key(x, |slot, key| add(keys.learn(NAME, slot, key)?))?;
         self.add_columns(x, self.classes());
         Ok(())
+    }
+}
+
+impl TargetEncoder {
+    /// Learn rows of one width and kind that none can refuse and none reverts: features do not depend on each other, so
+    /// they are learned one after the other.
+    fn learn_columns(&mut self, examples: &Examples<'_>, values: &[f64], kinds: &[FeatureKind]) {
+        let Examples { rows, truths, .. } = examples;
+        let mut sound = true;
+        for row in 0..rows.len() {
+            sound &= self.all.add(truths.at(row), examples.weight(row)).is_ok();
+            self.add_columns(rows.at(row), self.classes());
+        }
+        let TargetEncoder { encoded, keys, .. } = self;
+        for (slot, _) in kinds.iter().enumerate().filter(|(slot, &kind)| encoded.has(*slot, kind)) {
+            let column = values.chunks_exact(kinds.len()).map(|x| x[slot]);
+            keys.learn_column(slot, column, |row, tally| {
+                sound &= tally.add(truths.at(row), examples.weight(row)).is_ok();
+            });
+        }
+        debug_assert!(sound, "infallible");
     }
 }
 
@@ -357,7 +395,11 @@ impl Part for TargetEncoder {
 
     fn infallible(&self) -> bool {
         let moderate = |number: &f64| number.abs() <= 1e200;
+        // Encodings are as large as means. A moderate weight times the square of a difference from a moderate mean, at
+        // most 4e180, does not overflow.
+        let mean = if self.kind == TargetKind::Numbers { self.all.few[1] } else { 0.0 };
         self.keys.capacity().when_full != WhenFull::Refuse
+            && mean.abs() <= MODERATE
             && self.all.few.iter().chain(&self.all.more).all(moderate)
     }
 
@@ -419,6 +461,35 @@ impl Transformer for TargetEncoder {
             self.undo();
         }
         learned
+    }
+
+    /// Only the last row can be reverted, so the others are learned feature by feature, if none can be refused.
+    fn learn_batch(&mut self, examples: &Examples<'_>, scratch: &mut Scratch) -> usize {
+        let kind = match examples.truths {
+            KnownTruths::None => TargetKind::Unknown,
+            KnownTruths::Numbers(_) => TargetKind::Numbers,
+            KnownTruths::Classes(_) => TargetKind::Classes,
+        };
+        let known = kind != TargetKind::Unknown && (self.kind == kind || self.kind == TargetKind::Unknown);
+        let before = examples.slice(0, examples.len().saturating_sub(1));
+        let Rows::Mixed { values, kinds } = before.rows else { return learn_each(self, examples, 0, scratch) };
+        if !known || !self.infallible() || !examples.are_moderate() {
+            return learn_each(self, examples, 0, scratch);
+        }
+        self.kind = kind;
+        self.keys.mark();
+        self.learn_columns(&before, values, kinds);
+        learn_each(self, examples, before.len(), scratch)
+    }
+
+    fn transform_batch(&self, rows: &Rows<'_>, width: usize, out: &mut Vec<f64>, scratch: &mut Scratch) {
+        let encode = |slot| {
+            let table = self.keys.table(slot);
+            move |key: f64| self.encoding(table.and_then(|table| table.find(&[key])), SECOND)
+        };
+        if !self.columns.is_empty() || !self.encoded.write_batch(rows, width, out, encode) {
+            transform_each(self, rows, width, out, scratch);
+        }
     }
 
     /// Transform, then learn: a learner must not see the target of a row in its features.
@@ -506,6 +577,15 @@ mod tests {
 
     fn learn(encoder: &mut dyn Transformer, code: f64, y: Truth) {
         encoder.learn(Row::Mixed(&[code, 3.0], &[Nominal, Number]), y, 1.0, &mut Scratch::default()).unwrap();
+    }
+
+    #[test]
+    fn after_a_huge_target_moderate_ones_may_be_refused() {
+        let mut encoder = encoder(json!("auto"));
+        learn(&mut *encoder, 0.0, Truth::Number(1.0));
+        assert!(encoder.infallible());
+        learn(&mut *encoder, 1.0, Truth::Number(1e100));
+        assert!(!encoder.infallible());
     }
 
     #[test]

@@ -11,13 +11,14 @@ use serde_json::Value as Json;
 use crate::batch::MODERATE;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::numeric::magnitude::LARGEST;
 
 use super::per_feature::moderate;
 use super::transformed_target::{numbers, TargetMap, TransformedTarget, MODEL};
 
 const NAME: &str = "preprocessing.TargetStandardScaler";
 /// Sums up to this are far from overflowing, whatever moderate targets follow.
-const LARGEST: f64 = 1e250;
+const LARGEST_SUM: f64 = 1e250;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -66,6 +67,9 @@ impl TargetMap for Standard {
 
     #[inline]
     fn updated(&self, state: &Moments, y: f64, w: f64) -> Option<Moments> {
+        if y.abs() > LARGEST {
+            return None;
+        }
         let weight = state.weight + w;
         let delta = y - state.mean;
         let mean = state.mean + delta * (w / weight);
@@ -93,7 +97,7 @@ impl TargetMap for Standard {
     }
 
     fn infallible(&self, state: &Moments) -> bool {
-        state.weight <= LARGEST && state.mean.abs() <= MODERATE && state.squares <= LARGEST
+        state.weight <= LARGEST_SUM && state.mean.abs() <= MODERATE && state.squares <= LARGEST_SUM
     }
 
     fn inspect(&self, state: &Moments) -> serde_json::Map<String, Json> {

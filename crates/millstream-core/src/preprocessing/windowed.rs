@@ -9,6 +9,7 @@ use serde_json::{json, Value as Json};
 use crate::batch::MODERATE;
 use crate::declaration::Built;
 use crate::fault::Result;
+use crate::numeric::magnitude::LARGEST;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::row::bounded;
 
@@ -32,9 +33,6 @@ pub fn window_size(arguments: &Arguments<'_>) -> Result<Option<usize>> {
         false => arguments.size("window_size").map(Some),
     }
 }
-
-/// Sums over a window of such numbers and weights do not overflow.
-const LARGEST: f64 = 1e100;
 
 /// The statistics of a window, and how a number is scaled by them.
 pub trait Statistics: Clone + Send + Sync + 'static {

@@ -18,6 +18,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::{named, Coordinates};
+use crate::numeric::magnitude::{are_within, check_row, check_weight};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::prototype::reaction::Reaction;
@@ -26,7 +27,7 @@ use crate::schema::Schema;
 use crate::task::{ClassPrediction, Classes};
 
 /// Rows with larger numbers or weights are refused, and prototypes stay within this: all distances are finite.
-pub const LARGEST: f64 = 1e100;
+pub use crate::numeric::magnitude::LARGEST;
 /// The largest number of coordinates of all prototypes.
 const MOST_NUMBERS: usize = 1 << 24;
 /// The largest number of classes of a saved state.
@@ -351,7 +352,7 @@ impl<R: Rule> PrototypeClassifier<R> {
     /// The distances of a row of any form, for predictions.
     fn find(&self, x: Row<'_>, distances: &mut Vec<f64>, scratch: &mut Scratch) {
         if let Row::Plain(values) = x {
-            if self.coordinates.is_all_of(values) && are_in_range(values) {
+            if self.coordinates.is_all_of(values) && are_within(values, LARGEST) {
                 return self.rule.distances(&self.prototypes, values, true, distances, scratch);
             }
         }
@@ -364,20 +365,9 @@ impl<R: Rule> PrototypeClassifier<R> {
     }
 }
 
-#[inline]
-fn are_in_range(numbers: &[f64]) -> bool {
-    !numbers.iter().fold(false, |large, number| large | (number.abs() > LARGEST))
-}
-
 fn check_size(who: &str, x: Row<'_>, w: f64) -> Result<()> {
-    let values = match x {
-        Row::Plain(values) | Row::Mixed(values, _) => values,
-        Row::Sparse(sparse) => sparse.values,
-    };
-    match are_in_range(values) && w <= LARGEST {
-        true => Ok(()),
-        false => Err(Fault::overflow(who)),
-    }
+    check_row(who, x, LARGEST)?;
+    check_weight(who, w)
 }
 
 impl<R: Rule> Part for PrototypeClassifier<R> {

@@ -11,7 +11,7 @@
 //! An event is: its key (16 bytes); `seq`, less that of the event before; twice `item`, plus 1 if it has a label; `time`,
 //! less that of the event before; `state` (1 byte); and, if it has a label, `label_seq` less `seq`. Fixed numbers are
 //! little-endian. Others have 7 bits a byte, the lowest first; those that may be negative are zigzag coded. Typical
-//! events take 22 bytes. Equal content gives equal bytes, whatever was removed before.
+//! events take 20 to 24 bytes. Equal content gives equal bytes, whatever was removed before.
 
 use super::event_key::EventKey;
 use super::pending_events::{Pending, PendingEvents};

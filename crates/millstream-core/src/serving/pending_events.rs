@@ -147,7 +147,7 @@ impl PendingEvents {
         true
     }
 
-    /// Whether the next change may rebuild a large table, which takes up to a second for ten million events.
+    /// Whether the next change may rebuild a large table, which takes about a second for ten million events.
     pub fn will_rebuild(&self) -> bool {
         let removed = self.ring.len() - self.len() as u64;
         self.len() > CHUNK
@@ -211,8 +211,8 @@ impl PendingEvents {
         }
     }
 
-    /// A table with room for twice the events. Walking the ring instead of the old table reads entries in order: at
-    /// 7 million events, growing takes a third of the time.
+    /// A table with room for half as many events again. It is filled from the ring, in order; growing the old table would
+    /// visit the entries at random.
     #[cold]
     fn rebuild_table(&mut self) {
         let mut table = HashTable::with_capacity(self.table.len().max(8) * 3 / 2);
@@ -312,8 +312,8 @@ mod tests {
 
     #[test]
     fn positions_may_pass_32_bits() {
-        let mut pending = PendingEvents::default();
-        pending.ring = EntryRing::starting_at(u64::from(u32::MAX) - 5);
+        let ring = EntryRing::starting_at(u64::from(u32::MAX) - 5);
+        let mut pending = PendingEvents { ring, ..PendingEvents::default() };
         for seq in 0..20 {
             pending.add(key(seq), at(seq)).unwrap();
         }

@@ -9,6 +9,7 @@ use super::pairs::{Pairs, State as PairState};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -70,6 +71,7 @@ impl Statistic for AutoCorr {
         if w < 0.0 {
             return Err(never_told(NAME));
         }
+        check_numbers(NAME, &[x], LARGEST)?;
         if self.last.len() == self.lag {
             if let Some(&before) = self.last.front() {
                 self.pairs.update(x, before, w)?;
@@ -78,6 +80,10 @@ impl Statistic for AutoCorr {
         }
         self.last.push_back(x);
         Ok(())
+    }
+
+    fn largest(&self) -> f64 {
+        LARGEST
     }
 
     fn get(&self) -> f64 {

@@ -9,6 +9,7 @@ use super::overflow;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_DIFFERENCES};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -85,6 +86,9 @@ impl Part for Exponential {
 
 impl Statistic for Exponential {
     fn update(&mut self, x: f64, _y: f64, w: f64) -> Result<()> {
+        if self.variance {
+            check_numbers(self.name, &[x], LARGEST)?;
+        }
         let Some(State { mean, variance }) = self.state else {
             self.state = Some(State { mean: x, variance: 0.0 });
             return Ok(());
@@ -98,6 +102,14 @@ impl Statistic for Exponential {
         }
         self.state = Some(State { mean, variance });
         Ok(())
+    }
+
+    fn largest(&self) -> f64 {
+        if self.variance {
+            LARGEST
+        } else {
+            LARGEST_OF_DIFFERENCES
+        }
     }
 
     fn get(&self) -> f64 {
@@ -153,6 +165,7 @@ impl Part for ExponentialPairs {
 
 impl Statistic for ExponentialPairs {
     fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
+        check_numbers(COV, &[x, y], LARGEST)?;
         let Some(PairState { mean_x, mean_y, covariance }) = self.state else {
             self.state = Some(PairState { mean_x: x, mean_y: y, covariance: 0.0 });
             return Ok(());
@@ -173,6 +186,10 @@ impl Statistic for ExponentialPairs {
 
     fn get(&self) -> f64 {
         self.state.map_or(f64::NAN, |state| state.covariance)
+    }
+
+    fn largest(&self) -> f64 {
+        LARGEST
     }
 
     fn takes_pairs(&self) -> bool {

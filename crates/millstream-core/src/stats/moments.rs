@@ -18,6 +18,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_FOURTH_POWERS};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -177,6 +178,14 @@ impl Which {
         }
     }
 
+    fn largest(self) -> f64 {
+        match self.order() {
+            1 => f64::MAX,
+            2 => LARGEST,
+            _ => LARGEST_OF_FOURTH_POWERS,
+        }
+    }
+
     fn value(self, moments: &Moments) -> f64 {
         let Moments { n, mean, m2, m3, m4, numbers } = *moments;
         if numbers == 0 {
@@ -245,7 +254,10 @@ impl Statistic for Moment {
     fn update(&mut self, x: f64, _y: f64, w: f64) -> Result<()> {
         let numbers = match w < 0.0 {
             true => self.moments.numbers.checked_sub(1).ok_or_else(|| never_told(self.name))?,
-            false => self.moments.numbers.saturating_add(1),
+            false => {
+                check_numbers(self.name, &[x], self.which.largest())?;
+                self.moments.numbers.saturating_add(1)
+            }
         };
         // Nothing is left except rounding errors.
         if numbers == 0 || self.moments.n + w <= 0.0 {
@@ -263,6 +275,10 @@ impl Statistic for Moment {
 
     fn get(&self) -> f64 {
         self.which.value(&self.moments)
+    }
+
+    fn largest(&self) -> f64 {
+        self.which.largest()
     }
 
     fn invertible(&self) -> bool {

@@ -11,6 +11,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -129,7 +130,10 @@ impl Statistic for Pairs {
     fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
         let pairs = match w < 0.0 {
             true => self.state.pairs.checked_sub(1).ok_or_else(|| never_told(self.name))?,
-            false => self.state.pairs.saturating_add(1),
+            false => {
+                check_numbers(self.name, &[x, y], LARGEST)?;
+                self.state.pairs.saturating_add(1)
+            }
         };
         // Nothing is left except rounding errors.
         if pairs == 0 || self.state.n + w <= 0.0 {
@@ -152,6 +156,10 @@ impl Statistic for Pairs {
 
     fn takes_pairs(&self) -> bool {
         true
+    }
+
+    fn largest(&self) -> f64 {
+        LARGEST
     }
 
     fn invertible(&self) -> bool {

@@ -11,6 +11,7 @@ use super::window::{Item, Window};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::magnitude::{check_numbers, check_weight};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -41,34 +42,40 @@ pub static ROLLING: Declaration = Declaration {
 
 /// The numbers of a window, and the statistic of them.
 pub struct WindowNumbers {
+    /// The name in messages.
+    who: &'static str,
     /// Has received nothing.
     statistic: Box<dyn Statistic>,
     /// Oldest first.
     items: VecDeque<Item>,
     /// None if the statistic is computed from the items.
     window: Option<Box<dyn Window>>,
+    /// Of the statistic.
+    largest: f64,
 }
 
 impl Clone for WindowNumbers {
     fn clone(&self) -> Self {
         WindowNumbers {
+            who: self.who,
             statistic: self.statistic.duplicate(),
             items: self.items.clone(),
             window: self.window.as_ref().map(|window| window.duplicate()),
+            largest: self.largest,
         }
     }
 }
 
 impl WindowNumbers {
-    pub fn build(who: &str, arguments: &Arguments<'_>) -> Result<Self> {
+    pub fn build(who: &'static str, arguments: &Arguments<'_>) -> Result<Self> {
         let Built::Statistic(statistic) = arguments.part("statistic")? else {
             return Err(arguments.absent("statistic"));
         };
         if statistic.takes_time() {
             return Err(Fault::value(format!("{who}: statistic must be one without times")));
         }
-        let window = statistic.window();
-        Ok(WindowNumbers { statistic, items: VecDeque::new(), window })
+        let (window, largest) = (statistic.window(), statistic.largest());
+        Ok(WindowNumbers { who, statistic, items: VecDeque::new(), window, largest })
     }
 
     pub fn statistic(&self) -> &dyn Statistic {
@@ -84,9 +91,18 @@ impl WindowNumbers {
         self.window.as_ref().map_or(0, |window| window.older())
     }
 
+    /// Refuse what could make the statistic overflow: most statistics of a window are computed when they are asked for,
+    /// and could not refuse then.
+    #[inline]
+    fn check_size(&self, (x, y, w): Item) -> Result<()> {
+        check_numbers(self.who, &[x, y], self.largest)?;
+        check_weight(self.who, w)
+    }
+
     /// Remove the oldest ones and add a new one.
     #[inline]
     pub fn advance(&mut self, leaving: usize, new: Item) -> Result<()> {
+        self.check_size(new)?;
         if let Some(window) = &mut self.window {
             window.advance(&self.items, leaving, new)?;
         }
@@ -100,11 +116,13 @@ impl WindowNumbers {
     }
 
     /// Add one that is older than those from `index` on.
-    pub fn insert(&mut self, index: usize, new: Item) {
+    pub fn insert(&mut self, index: usize, new: Item) -> Result<()> {
+        self.check_size(new)?;
         self.items.insert(index, new);
         if let Some(window) = &mut self.window {
             window.inserted(&self.items, index);
         }
+        Ok(())
     }
 
     pub fn get(&self) -> f64 {
@@ -189,6 +207,10 @@ impl Statistic for Rolling {
         self.numbers.get()
     }
 
+    fn largest(&self) -> f64 {
+        self.numbers.statistic().largest()
+    }
+
     fn takes_pairs(&self) -> bool {
         self.numbers.statistic().takes_pairs()
     }
@@ -240,13 +262,15 @@ mod tests {
 
     #[test]
     fn a_number_that_would_overflow_is_refused_and_the_window_goes_on() {
-        let mut variance = rolling("stats.Var", 2);
-        variance.update(1e200, 0.0, 1.0).expect("a good number");
-        let before = variance.save().expect("a state");
-        assert!(variance.update(-1e200, 0.0, 1.0).is_err());
-        assert_eq!(variance.save().expect("a state"), before);
-        let mut one = rolling("stats.Var", 1);
-        one.update(1e200, 0.0, 1.0).expect("a good number");
-        one.update(-1e200, 0.0, 1.0).expect("the other one leaves");
+        for (statistic, large) in [("stats.Var", 1e200), ("stats.Kurtosis", 1e60), ("stats.EWMean", 1e308)] {
+            let mut window = rolling(statistic, 3);
+            window.update(1.0, 0.0, 1.0).expect("a good number");
+            let before = window.save().expect("a state");
+            for (x, w) in [(large, 1.0), (-large, 1.0), (1.0, 1e101)] {
+                assert!(window.update(x, 0.0, w).is_err(), "{statistic}");
+                assert_eq!(window.save().expect("a state"), before);
+            }
+            window.update(4.0, 0.0, 1.0).expect("a good number");
+        }
     }
 }

@@ -212,6 +212,10 @@ impl Statistic for Link {
         self.right.get()
     }
 
+    fn largest(&self) -> f64 {
+        self.left.largest().min(self.right.largest())
+    }
+
     fn takes_pairs(&self) -> bool {
         self.left.takes_pairs()
     }

@@ -13,6 +13,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::numeric::magnitude::LARGEST_OF_DIFFERENCES;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::schema::Schema;
@@ -85,6 +86,10 @@ impl Statistic for Spread {
         }
         self.state.push(x, w);
         Ok(())
+    }
+
+    fn largest(&self) -> f64 {
+        LARGEST_OF_DIFFERENCES
     }
 
     fn get(&self) -> f64 {

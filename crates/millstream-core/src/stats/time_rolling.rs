@@ -108,8 +108,8 @@ impl TimeRolling {
         }
         self.full(self.times.len())?;
         let index = self.times.partition_point(|&other| other <= time);
+        self.numbers.insert(index, new)?;
         self.times.insert(index, time);
-        self.numbers.insert(index, new);
         Ok(())
     }
 }
@@ -163,6 +163,10 @@ impl Statistic for TimeRolling {
 
     fn get(&self) -> f64 {
         self.numbers.get()
+    }
+
+    fn largest(&self) -> f64 {
+        self.numbers.statistic().largest()
     }
 
     fn takes_pairs(&self) -> bool {

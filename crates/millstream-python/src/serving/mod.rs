@@ -1,7 +1,7 @@
 //! The native parts of `millstream.serve`: checksums of records, JSON bodies, pending events, and predictions that are
 //! answered without Python.
 
-mod access_tokens;
+mod access;
 mod checksum;
 mod event_group;
 mod event_id;

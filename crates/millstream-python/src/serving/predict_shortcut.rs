@@ -19,7 +19,7 @@ use millstream_core::Fault;
 use millstream_http::{HeaderBlock, Reply, Request, Shortcut};
 use pyo3::prelude::*;
 
-use super::access_tokens::{AccessTokens, Grant};
+use super::access::{Access, Grant};
 use super::event_id::{EventId, NewIds};
 use super::event_queue::{Event, EventQueue, Pushed};
 use super::pending_events::PendingEvents;
@@ -48,7 +48,7 @@ struct Shared {
 
 struct Rules {
     streams: HashMap<Vec<u8>, Arc<Stream>>,
-    tokens: AccessTokens,
+    access: Access,
     /// By the name of the stream; they outlive the stream.
     counts: HashMap<String, Arc<PredictionCounts>>,
     /// The server's time in milliseconds since 1970 at an instant.
@@ -76,7 +76,7 @@ impl PredictShortcut {
             .map_err(|message| raise(py, &Fault::value(format!("PredictShortcut: headers {message}"))))?;
         let rules = Rules {
             streams: HashMap::new(),
-            tokens: AccessTokens { required: true, grants: Vec::new() },
+            access: Access { required: true, ..Access::default() },
             counts: HashMap::new(),
             clock: (Instant::now(), 0),
         };
@@ -121,9 +121,9 @@ impl PredictShortcut {
     }
 
     /// Which requests are admitted: all, or those with a token that has one of these hashes and has not expired, in
-    /// seconds since 1970.
-    fn set_tokens(&self, required: bool, grants: Vec<Grant>) {
-        self.shared.write().tokens = AccessTokens { required, grants };
+    /// seconds since 1970; and whether they must name a host of this machine.
+    fn set_access(&self, required: bool, grants: Vec<Grant>, checks_host: bool) {
+        self.shared.write().access = Access { required, grants, checks_host };
     }
 
     /// The last record that the model of a path learned.
@@ -167,9 +167,7 @@ impl Shared {
         }
         let rules = self.read();
         let stream = rules.streams.get(request.path())?;
-        if !rules.tokens.admit(request.header(b"authorization"))
-            || !request.header(b"content-type").is_none_or(is_json)
-        {
+        if !Fields::of(request)?.are_plain(&rules.access) {
             return None;
         }
         let (start, time) = rules.clock;
@@ -272,6 +270,42 @@ fn push_label(out: &mut Vec<u8>, label: Option<&Label>) {
 fn push_integer(out: &mut Vec<u8>, integer: impl std::fmt::Display) {
     // Writing to a Vec cannot fail.
     let _ = write!(out, "{integer}");
+}
+
+/// The fields of a request that matter here.
+#[derive(Default)]
+struct Fields<'a> {
+    authorization: Option<&'a [u8]>,
+    content_type: Option<&'a [u8]>,
+    host: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    /// None if there are fields that Python must see: those of browsers and of tracing, and repeated ones.
+    fn of(request: &'a Request) -> Option<Self> {
+        let mut fields = Fields::default();
+        for (name, value) in request.headers() {
+            // The lengths of these names differ, so that one comparison is enough.
+            let (field, wanted): (_, &[u8]) = match name.len() {
+                4 => (&mut fields.host, b"host"),
+                12 => (&mut fields.content_type, b"content-type"),
+                13 => (&mut fields.authorization, b"authorization"),
+                6 if name.eq_ignore_ascii_case(b"origin") => return None,
+                11 if name.eq_ignore_ascii_case(b"traceparent") => return None,
+                _ => continue,
+            };
+            if name.eq_ignore_ascii_case(wanted) && field.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(fields)
+    }
+
+    fn are_plain(&self, access: &Access) -> bool {
+        self.content_type.is_none_or(is_json)
+            && access.admits_host(self.host)
+            && access.admits_token(self.authorization)
+    }
 }
 
 /// Whether the type of a body is JSON, with any parameters.

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from millstream._core import parse_json_lines
-from millstream.serve.api.fields import as_json, json_body
-from millstream.serve.batches import arrow_rows, read_arrow
+from millstream._core import parse_json_lines, write_json
+from millstream.serve.api.fields import json_body
+from millstream.serve.api.tables import checked_table, infinite_rows
+from millstream.serve.batches import arrow_rows
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
 __all__ = ["ARROW", "NDJSON", "Batch", "Item", "batch_of"]
@@ -42,7 +43,7 @@ class Batch:
     def reply(self, results: list[dict[str, Any]]) -> Reply:
         """A reply with one result per item, in their order."""
         if self.kind == NDJSON:
-            return Reply(200, "".join(f"{as_json(each)}\n" for each in results).encode(), NDJSON)
+            return Reply(200, b"\n".join([*map(write_json, results), b""]), NDJSON)
         if self.kind == ARROW:
             return Reply(200, _table_bytes(results), ARROW)
         return Reply.json(results)
@@ -77,19 +78,16 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
 def _arrow_items(data: bytes, members: tuple[str, ...]) -> list[Item]:
     """The rows of a table. Columns `id`, `key`, `ts`, `y` and `weight` are members; in predictions, all others
     features."""
-    try:
-        table = read_arrow(data)
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        detail = str(error).splitlines()[0][:300]
-        raise Problem(400, "malformed-arrow", f"body: cannot be read as Arrow IPC: {detail}") from None
+    table = checked_table(data, _MOST_ITEMS)
     own = [name for name in table.column_names if name in members and name != "x"]
-    rows = arrow_rows(table)
+    rows, wrong = arrow_rows(table), infinite_rows(table)
     if "x" in members and "y" not in members:
         return [
             Item(
                 {name: row[name] for name in own if name in row}
-                | {"x": {k: v for k, v in row.items() if k not in own}}
+                | {"x": {k: v for k, v in row.items() if k not in own}},
+                error=wrong.get(index),
             )
-            for row in rows
+            for index, row in enumerate(rows)
         ]
-    return [Item(row) for row in rows]
+    return [Item(row, error=wrong.get(index)) for index, row in enumerate(rows)]

@@ -77,7 +77,7 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "POST /v1/models/{model}/predict:batch": Description(
         "Predictions and labels",
-        ["PredictRequest"],
+        ["PredictItem"],
         [{"id": "flight-1", "x": _X}, {"id": "flight-2", "x": {"hour": 8, "carrier": "DL"}}],
         ["BatchPrediction"],
         batch=True,
@@ -101,6 +101,7 @@ DESCRIPTIONS: dict[str, Description] = {
         has_200=False,
     ),
     "GET /v1/models/{model}/events/{id}": Description("Predictions and labels", reply="Event"),
+    "POST /v1/models/{model}/events/{id}/activate": Description("Predictions and labels", reply="Activated"),
     "DELETE /v1/models/{model}/events/{id}": Description("Predictions and labels", reply="Forgotten"),
     "GET /v1/models/{model}/progress": Description(
         "Predictions and labels", reply="Progress", query={"seq": ("Number of a record.", "12")}

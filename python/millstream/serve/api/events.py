@@ -7,7 +7,7 @@ from typing import Any
 from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.names import check_id
 from millstream.serve.requests import Call, Problem, Reply
-from millstream.serve.stream import LABELLED, Entry
+from millstream.serve.stream import DEFERRED, LABELLED, Entry
 
 __all__ = ["OPERATIONS"]
 
@@ -27,7 +27,9 @@ def get_event(call: Call) -> Reply:
     for key, name in (("y", "y"), ("p", "proba"), ("m", "models"), ("s", "served_by"), ("t", "trace")):
         if key in event.body:
             shown[name] = event.body[key]
-    over = engine.state.time - entry.time > stream.policy.window
+    over = engine.state.time - entry.time > stream.policy.window_ms
+    if entry.state == DEFERRED:
+        shown["deferred"] = True
     shown["label"] = "labelled" if entry.state == LABELLED else "window over" if over else "waiting"
     if entry.state == LABELLED:
         shown["label_seq"] = entry.label_seq
@@ -39,10 +41,24 @@ def delete_event(call: Call) -> Reply:
     trimmed."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
+    call.server.engine.committer.wait_for(stream.number, id)
     if stream.pending.find(id) is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
     seq = call.server.engine.administer({"op": "forget", "stream": stream.name, "id": id})
     return Reply.json({"id": id, "forgotten": True, "seq": seq})
+
+
+def activate_event(call: Call) -> Reply:
+    """Activate an event that was asked for with `defer`: from now on its label is learned."""
+    stream = stream_of(call)
+    id = check_id(call.values["id"])
+    call.server.engine.committer.wait_for(stream.number, id)
+    found = stream.pending.find(id)
+    if found is None:
+        raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
+    if found[3] == DEFERRED:
+        call.server.engine.administer({"op": "activate", "stream": stream.name, "id": id})
+    return Reply.json({"id": id, "activated": True})
 
 
 def progress(call: Call) -> Reply:
@@ -65,6 +81,14 @@ OPERATIONS = (
         delete_event,
         "label",
         "Forget an event",
+        {404: "unknown event"},
+    ),
+    Operation(
+        "POST",
+        "/v1/models/{model}/events/{id}/activate",
+        activate_event,
+        "predict",
+        "Activate a deferred event",
         {404: "unknown event"},
     ),
     Operation("GET", "/v1/models/{model}/progress", progress, "label", "Show whether a record is applied"),

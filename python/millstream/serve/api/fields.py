@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import datetime
 from typing import Any
 
-from millstream._core import parse_json, parse_json_with_raw
+from millstream._core import parse_json, parse_json_with_raw, write_json
 from millstream._echo import quoted, typed
 from millstream.errors import MillstreamError
 from millstream.serve.names import check_id
@@ -30,7 +29,7 @@ _AHEAD = 3_600_000
 
 def as_json(value: Any) -> str:
     """Compact JSON text."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return write_json(value).decode()
 
 
 def json_body(call: Call) -> Any:

@@ -30,6 +30,7 @@ from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.served_model import Prediction, ServedModel
 from millstream.serve.stream import Stream
+from millstream.serve.trace_context import trace_of
 
 __all__ = ["OPERATIONS"]
 
@@ -154,12 +155,14 @@ def _wanted(outputs: Any) -> list[str] | None:
 
 def _proposal(call: Call, stream: Stream, new: list[tuple[str, dict[str, Any], Answered]]) -> Proposal:
     is_route = stream.name in call.server.engine.state.routes
+    trace = call.trace
     if len(new) == 1:
         id, x, answered = new[0]
-        text = f'{{"x":{as_json(x)},{answered.stored(is_route)}}}'
+        traced = f',"t":{as_json(trace[:128])}' if trace else ""
+        text = f'{{"x":{as_json(x)},{answered.stored(is_route)}{traced}}}'
         return Proposal(Kind.EVENT, stream, id, text, parsed=x)
     ids = [id for id, _, _ in new]
-    stored = [event_members(answered, is_route) for _, _, answered in new]
+    stored = [event_members(answered, is_route, trace) for _, _, answered in new]
     text = pack_events(ids, [as_json(x) for _, x, _ in new], stored)
     return Proposal(Kind.EVENTS, stream, None, text, parsed=ids)
 
@@ -185,6 +188,8 @@ def feedback(call: Call) -> Reply | None:
     for id, y in zip(ids, ys, strict=True):
         label, at = label_of({"y": y, **common}, now)
         labels.append(label | {"id": check_id(id)})
+    if call.span is not None:
+        call.span.link([trace_of(call, stream, label["id"]) for label in labels[:100]])
 
     def answer(outcomes: Any) -> None:
         if isinstance(outcomes, BaseException) or is_single:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from millstream.errors import MillstreamError
@@ -14,6 +15,7 @@ from millstream.serve.names import check_id
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
+from millstream.serve.trace_context import trace_of
 
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
 
@@ -35,6 +37,8 @@ def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None
     y = body["y"]
     if y is not None and not isinstance(y, (bool, int, float, str)):
         raise Problem(422, "invalid", "y: must be a bool, number or string")
+    if isinstance(y, float) and not math.isfinite(y):
+        raise Problem(422, "invalid", f"y: must be finite, got {y}")
     label: dict[str, Any] = {"y": y}
     w = weight(body)
     if w != 1.0:
@@ -77,6 +81,8 @@ def put_label(call: Call) -> Reply | None:
     id = check_id(call.values["id"])
     body = checked_object(json_body(call), _MEMBERS)
     label, at = label_of(body, call.server.engine.clock.now())
+    if call.span is not None:
+        call.span.link([trace_of(call, stream, id)])
     respond = call.respond
     proposal = Proposal(
         Kind.LABEL, stream, id, "", parsed=label, time=at, answer=lambda outcome: respond(label_reply(outcome, id))
@@ -108,6 +114,8 @@ def post_labels(call: Call) -> Reply | None:
         results.append(None)
     if not labels:
         return batch.reply([each for each in results if each is not None])
+    if call.span is not None:
+        call.span.link([trace_of(call, stream, label["id"]) for label in labels[:100]])
 
     def answer(outcomes: Any) -> None:
         if isinstance(outcomes, BaseException):

@@ -36,7 +36,14 @@ _STREAM = {503: "too many streams are open", 501: "the protocol cannot stream"}
 
 OPERATIONS = (
     Operation("GET", "/v1/live", live, "metrics", "Follow the server (Server-Sent Events)", _STREAM),
-    Operation("GET", "/v1/models/{model}/metrics", metrics, "metrics", "Quality, drifts and activity"),
+    Operation(
+        "GET",
+        "/v1/models/{model}/metrics",
+        metrics,
+        "metrics",
+        "Quality, drifts and activity",
+        reads_state=True,
+    ),
     Operation(
         "GET",
         "/v1/models/{model}/metrics/stream",

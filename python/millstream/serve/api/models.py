@@ -40,7 +40,8 @@ def status(server: Any, name: str, *, curve: bool = False) -> dict[str, Any]:
             found |= _model_members(served, curve)
         route = state.routes.get(name)
         if route is not None:
-            found |= {"route": name, **route.describe()}
+            # `labels` are those of the stream; a route also counts the labels since its last promotion.
+            found |= {"route": name, **route.describe(), "compared": route.labels}
             found["members"] = {each: _model_members(state.models[each], curve) for each in route.members}
         found |= {"labels": stream.status(), "policy": stream.policy.describe()}
         found["quarantine"] = list(stream.quarantine)[-20:]
@@ -152,15 +153,16 @@ def put_policy(call: Call) -> Reply:
 
 
 _BYTES = {422: "not a saved model"}
+_UNKNOWN = {404: "unknown model"}
 
 OPERATIONS = (
-    Operation("GET", "/v1/models", list_models, "metrics", "List models and routes"),
+    Operation("GET", "/v1/models", list_models, "metrics", "List models and routes", reads_state=True),
     Operation(
         "POST", "/v1/models", create_model, "admin", "Create a model", {201: "created", 409: "the name is taken"}
     ),
-    Operation("GET", "/v1/models/{model}", show_model, "metrics", "Show a model", {404: "unknown model"}),
+    Operation("GET", "/v1/models/{model}", show_model, "metrics", "Show a model", _UNKNOWN, reads_state=True),
     Operation("DELETE", "/v1/models/{model}", delete_model, "admin", "Delete a model", {404: "unknown model"}),
     Operation("PUT", "/v1/models/{model}/policy", put_policy, "admin", "Change the label policy"),
-    Operation("GET", "/v1/models/{model}/export", export_model, "admin", "Download a model"),
+    Operation("GET", "/v1/models/{model}/export", export_model, "admin", "Download a model", reads_state=True),
     Operation("POST", "/v1/models/{model}/import", import_model, "admin", "Upload a saved model", _BYTES),
 )

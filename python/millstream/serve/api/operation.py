@@ -30,7 +30,9 @@ class Operation:
     @property
     def is_slow(self) -> bool:
         """Whether it waits for the log."""
-        return self.method != "GET" and (self.scope == "admin" or self.method == "DELETE")
+        return self.method != "GET" and (
+            self.scope == "admin" or self.method == "DELETE" or "/activate" in self.path
+        )
 
     @property
     def names(self) -> list[str]:

@@ -11,7 +11,7 @@ from millstream.serve.api.fields import as_json, checked_object, event_time, fea
 from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.batches import pack_arrow_events, pack_events
 from millstream.serve.event_reader import StoredEvent
-from millstream.serve.fold import prediction_of
+from millstream.serve.fold import DEFERRED_END, prediction_of
 from millstream.serve.names import new_id
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
@@ -22,6 +22,7 @@ from millstream.serve.stream import Entry, Stream
 __all__ = ["OPERATIONS", "Answered", "event_members", "predict_all", "stored_event"]
 
 _MEMBERS = ("id", "key", "x", "ts", "trace")
+_MEMBERS_OF_ONE = (*_MEMBERS, "defer")
 #: Seconds that a prediction waits for a learner written in Python that is learning.
 _LEARNING = 1.0
 
@@ -44,7 +45,12 @@ class Answered:
     def reply(self, id: str, stream: Stream) -> dict[str, Any]:
         """The members of a reply."""
         prediction = self.predictions[self.name]
-        found = {"id": id, "model": self.name, "version": self.served.version, "seq": self.served.seq}
+        found: dict[str, Any] = {
+            "id": id,
+            "model": self.name,
+            "version": self.served.version,
+            "seq": self.served.seq,
+        }
         if stream.name != self.name:
             found["route"] = stream.name
         found["y"] = prediction.y
@@ -116,7 +122,7 @@ def predict(call: Call) -> Reply | None:
 def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     server = call.server
     body, raw = object_and_raw(call.request.body, "x")
-    checked_object(body, _MEMBERS)
+    checked_object(body, _MEMBERS_OF_ONE)
     x = features(body.get("x"))
     now = server.engine.clock.now()
     at = event_time(body, now)
@@ -128,8 +134,10 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     start = time.perf_counter()
     answered = predict_all(server, stream, x, str(body.get("key") or id))
     server.counters.predicted(stream.name, time.perf_counter() - start)
-    trace = f',"t":{as_json(str(body["trace"])[:128])}' if body.get("trace") else ""
-    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}}}'
+    given = body.get("trace") or call.trace
+    trace = f',"t":{as_json(str(given)[:128])}' if given else ""
+    end = DEFERRED_END if body.get("defer") is True else "}"
+    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{end}'
     reply = answered.reply(id, stream)
     proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
     if call.request.query and call.query().get("wait") == "durable":
@@ -169,6 +177,8 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
     event: StoredEvent = call.server.reader.event(entry.seq, entry.item)
     if event.id != id:
         return None
+    if call.server.reader.record(entry.seq).kind not in (Kind.EVENT, Kind.EVENTS):
+        raise Problem(409, "id-in-use", f"id: {id!r} belongs to an example that was learned", seq=entry.seq)
     if event.x != x:
         raise Problem(409, "id-in-use", f"id: {id!r} belongs to an event with other features", seq=entry.seq)
     return event
@@ -187,6 +197,7 @@ def predict_batch(call: Call) -> Reply | None:
     stored: list[Any] = []
     latest: int | None = None
     is_route = stream.name in server.engine.state.routes
+    trace = call.trace
     start = time.perf_counter()
     for index, item in enumerate(batch.items):
         try:
@@ -206,7 +217,7 @@ def predict_batch(call: Call) -> Reply | None:
         latest = at if latest is None or (at is not None and at > latest) else latest
         ids.append(id)
         raws.append(item.raw or as_json(x))
-        stored.append(event_members(answered, is_route))
+        stored.append(event_members(answered, is_route, body.get("trace") or trace))
         results.append(answered.reply(id, stream))
     server.counters.predicted(stream.name, time.perf_counter() - start, len(ids))
     if ids:
@@ -226,12 +237,12 @@ def predict_batch(call: Call) -> Reply | None:
     return batch.reply(results)
 
 
-def event_members(answered: Answered, is_route: bool) -> Any:
+def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
     """What the record of a batch keeps of the predictions for one example."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
-    if is_route:
-        return {"m": members, "s": answered.name}
-    own = members[answered.name]
+    own = {"m": members, "s": answered.name} if is_route else members[answered.name]
+    if trace:
+        own["t"] = str(trace)[:128]
     return own if len(own) > 1 else own["y"]
 
 

@@ -91,9 +91,11 @@ def promote(call: Call) -> Reply:
     return Reply.json(status(call.server, route.name))
 
 
+_UNKNOWN = {404: "unknown route"}
+
 OPERATIONS = (
-    Operation("GET", "/v1/routes", list_routes, "metrics", "List routes"),
-    Operation("GET", "/v1/routes/{route}", show_route, "metrics", "Show a route", {404: "unknown route"}),
+    Operation("GET", "/v1/routes", list_routes, "metrics", "List routes", reads_state=True),
+    Operation("GET", "/v1/routes/{route}", show_route, "metrics", "Show a route", _UNKNOWN, reads_state=True),
     Operation("PUT", "/v1/routes/{route}", put_route, "admin", "Create or change a route", {201: "created"}),
     Operation("DELETE", "/v1/routes/{route}", delete_route, "admin", "Remove a route", {404: "unknown route"}),
     Operation("POST", "/v1/routes/{route}/promote", promote, "admin", "Promote a challenger"),

@@ -50,6 +50,8 @@ _LABEL = _described(["boolean", "number", "string", "null"], "The label.")
 _FATE = _described("string", "What became of the label.", enum=[fate.word for fate in Fate])
 _TRACE = _described("string", "A W3C traceparent, stored with the event.")
 _X = ref("Features")
+_DEFER = _described("boolean", "Whether the label is learned only after the event was activated.", default=False)
+_PREDICT_MEMBERS: dict[str, Any] = {"id": _ID, "key": _STRING, "x": _X, "ts": _TIME, "trace": _TRACE}
 
 _PROBLEM = _object(
     "type title status detail",
@@ -116,7 +118,8 @@ SCHEMAS: dict[str, Schema] = {
         "object", "Features by name: numbers, strings, booleans, and null for a missing value."
     ),
     "Health": _object("status", status=_STRING, seq=_SEQ),
-    "PredictRequest": _object("x", closed=True, id=_ID, key=_STRING, x=_X, ts=_TIME, trace=_TRACE),
+    "PredictRequest": _object("x", closed=True, **_PREDICT_MEMBERS, defer=_DEFER),
+    "PredictItem": _object("x", closed=True, **_PREDICT_MEMBERS),
     "Prediction": _PREDICTION,
     "BatchPrediction": {"anyOf": [ref("Prediction"), ref("ItemProblem")]},
     "ItemProblem": _object(
@@ -139,6 +142,7 @@ SCHEMAS: dict[str, Schema] = {
         label={"type": "string", "enum": ["waiting", "labelled", "window over"]},
         label_seq=_SEQ,
     ),
+    "Activated": _object("id activated", id=_ID, activated=_BOOL),
     "Forgotten": _object("id forgotten seq", id=_ID, forgotten=_BOOL, seq=_SEQ),
     "Progress": _object("seq durable applied last", seq=_SEQ, durable=_BOOL, applied=_BOOL, last=_SEQ),
     "Policy": _object(closed=True, about="How labels are joined with events.", **_POLICY_MEMBERS),

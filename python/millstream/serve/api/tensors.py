@@ -83,8 +83,8 @@ def _flat(data: Any, where: str) -> list[Any]:
     if not isinstance(data, list):
         raise Problem(422, "invalid", f"{where}: data: must be an array, got {typed(data)}")
     if data and all(isinstance(row, list) for row in data):
-        data = [value for row in data for value in row]
-    return data
+        return [value for row in data for value in row]
+    return list(data)
 
 
 def _check_elements(values: list[Any], datatype: str, where: str) -> None:

@@ -1,5 +1,6 @@
-// Charts as in the HTML reports: lines scale with the page, labels do not. A pointer or the arrow keys read values.
+// Charts as in the HTML reports: lines scale with the page, labels do not.
 
+import { chosenX, forget, nearest } from "./cursor.js";
 import { h } from "./dom.js";
 import { NONE, short } from "./format.js";
 
@@ -7,10 +8,6 @@ const SIDE = 2000;
 // The first points of a curve rest on few labels. They may stretch the scale by this factor at most.
 const MOST_STRETCH = 4;
 const MOST_MARKS = 100;
-
-// The chosen x of each chart, and the x values that can be chosen.
-const cursors = new Map();
-const choices = new Map();
 
 export function ticks(low, high, most) {
   const rough = (high - low) / most;
@@ -25,45 +22,69 @@ export function ticks(low, high, most) {
   return found;
 }
 
-// `lines`: [{ name, kind: "rolling" | "whole" | "area" | "dots", colour, xs, ys }]; `x`: { low, high, ticks, shown, read }.
-export function lineChart({ id, label, lines, x, marks = [], markName = "drift", shown = short, read = shown, fromZero = false, size = "tall", empty }) {
+// `lines`: [{ name, kind: "rolling" | "whole" | "area" | "dots", colour, dash, xs, ys, now }];
+// `x`: { low, high, ticks, shown, read }; `marks`: x values of drifts.
+export function lineChart({ id, label, lines, x, marks = [], markName = "drift", empty, ...look }) {
+  const { shown = short, read = shown, fromZero = false, size = "tall" } = look;
   const values = lines.flatMap((line) => line.ys.filter((y) => y !== null));
   if (!values.length || !(x.high > x.low)) {
-    choices.delete(id);
+    forget(id);
     return h("p", { class: "note empty" }, empty ?? "No data to plot yet.");
   }
   const scale = yScale(lines, values, fromZero);
   const across = (value) => (SIDE * (value - x.low)) / (x.high - x.low);
-  const down = (value) => {
-    const room = 9 * (scale.high - scale.low);
-    const clipped = Math.min(Math.max(value, scale.low - room), scale.high + room);
-    return (SIDE * (scale.high - clipped)) / (scale.high - scale.low);
+  const down = downwards(scale);
+  const chosen = chosenX(id, longest(lines), x);
+  const shapes = [
+    ticks(scale.low, scale.high, size === "tall" ? 6 : 4).map((tick) => gridLine(tick, down, shown)),
+    x.ticks.map((tick) => [null, h("span", { class: "x", style: { left: place(across(tick)) } }, x.shown(tick))]),
+    merged(marks.filter((value) => value >= x.low).map(across)).map(driftMark),
+    lines.filter((line) => line.kind !== "rolling").map((line) => [drawn(line, across, down), null]),
+    lines.filter((line) => line.kind === "rolling").map((line) => [drawn(line, across, down), null]),
+    chosen === null ? [] : [[h("path", { class: "cursor", d: `M${across(chosen).toFixed(1)} 0V${SIDE}` }), null]],
+  ].flat();
+  const box = { viewBox: `0 0 ${SIDE} ${SIDE}`, preserveAspectRatio: "none", "aria-hidden": "true" };
+  const name = {
+    "data-chart": id,
+    tabindex: "0",
+    role: "group",
+    "aria-label": `${label}. Arrow keys read values.`,
   };
-  const shapes = [];
-  const words = [];
-  for (const tick of ticks(scale.low, scale.high, size === "tall" ? 6 : 4)) {
-    shapes.push(h("path", { class: "grid", d: `M0 ${down(tick).toFixed(0)}H${SIDE}` }));
-    words.push(h("span", { class: "y", style: { top: place(down(tick)) } }, shown(tick)));
-  }
-  for (const tick of x.ticks) words.push(h("span", { class: "x", style: { left: place(across(tick)) } }, x.shown(tick)));
-  for (const mark of merged(marks.filter((value) => value >= x.low).map(across))) {
-    shapes.push(h("path", { class: "drift", d: `M${mark} 0V${SIDE}` }));
-    words.push(h("span", { class: "flag", style: { left: place(mark) } }, "▼"));
-  }
-  for (const line of [...lines].sort((one, other) => (one.kind === "rolling") - (other.kind === "rolling"))) {
-    if (line.kind === "area") shapes.push(area(line, across, down));
-    const kind = line.kind === "area" ? "rolling" : line.kind;
-    shapes.push(h("path", { class: `${kind} c${line.colour} d${line.dash ?? 0}`, "data-line": line.name, d: trace(line, across, down) }));
-  }
-  choices.set(id, { xs: longest(lines), low: x.low, high: x.high });
-  const chosen = nearest(choices.get(id).xs, cursors.get(id));
-  if (chosen !== null) shapes.push(h("path", { class: "cursor", d: `M${across(chosen).toFixed(1)} 0V${SIDE}` }));
-  const box = h("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, preserveAspectRatio: "none", "aria-hidden": "true" }, shapes);
-  const reading = h("p", { class: "reading", role: "status" }, chosen === null ? "" : readout(lines, chosen, x, read));
-  return h("div", { class: "chart" },
-    h("div", { class: `plot ${size}`, "data-chart": id, tabindex: "0", role: "group", "aria-label": `${label}. Arrow keys read values.` }, box, words, reading),
-    legend(lines, marks.length && markName),
-    cut(scale, shown));
+  const reading = chosen === null ? "" : readout(lines, chosen, x, read);
+  const plot = h(
+    "div",
+    { class: `plot ${size}`, ...name },
+    h("svg", box, ...shapes.map(([shape]) => shape)),
+    shapes.map(([, words]) => words),
+    h("p", { class: "reading", role: "status" }, reading),
+  );
+  return h("div", { class: "chart" }, plot, legend(lines, marks.length && markName), cut(scale, shown));
+}
+
+// The parts of a chart are pairs of a shape, which scales with the page, and of words, which do not.
+function gridLine(tick, down, shown) {
+  const line = h("path", { class: "grid", d: `M0 ${down(tick).toFixed(0)}H${SIDE}` });
+  return [line, h("span", { class: "y", style: { top: place(down(tick)) } }, shown(tick))];
+}
+
+function driftMark(at) {
+  const line = h("path", { class: "drift", d: `M${at} 0V${SIDE}` });
+  return [line, h("span", { class: "flag", style: { left: place(at) } }, "▼")];
+}
+
+function drawn(line, across, down) {
+  const path = h("path", { class: lookOf(line), "data-line": line.name, d: trace(line, across, down) });
+  return line.kind === "area" ? [area(line, across, down), path] : path;
+}
+
+function lookOf(line) {
+  return `${line.kind === "area" ? "rolling" : line.kind} c${line.colour} d${line.dash ?? 0}`;
+}
+
+// Points far beyond the axis are clipped, because large coordinates are drawn badly.
+function downwards({ low, high }) {
+  const room = 9 * (high - low);
+  return (value) => (SIDE * (high - Math.min(Math.max(value, low - room), high + room))) / (high - low);
 }
 
 function yScale(lines, values, fromZero) {
@@ -76,13 +97,15 @@ function yScale(lines, values, fromZero) {
     if (top > bottom && high - low > MOST_STRETCH * (top - bottom)) [low, high] = [bottom, top];
   }
   const margin = (high - low) * 0.08 || Math.abs(high) * 0.05 || 0.5;
-  if (fromZero && low >= 0) return { low: 0, high: high + margin, least: 0, most };
+  if (fromZero && low >= 0) return { low: 0, high: high > 0 ? high + margin : 1, least: 0, most };
   return { low: low - margin, high: high + margin, least, most };
 }
 
 function cut({ low, high, least, most }, shown) {
   const beyond = [least < low && shown(least), most > high && shown(most)].filter(Boolean);
-  return beyond.length ? h("p", { class: "note" }, `The first points are cut off: they reach ${beyond.join(" and ")}.`) : null;
+  return beyond.length
+    ? h("p", { class: "note" }, `The first points are cut off: they reach ${beyond.join(" and ")}.`)
+    : null;
 }
 
 function place(value) {
@@ -126,18 +149,15 @@ function legend(lines, markName) {
 }
 
 function keyOf(line) {
-  const kind = line.kind === "area" ? "rolling" : line.kind;
-  const path = h("path", { class: `${kind} c${line.colour} d${line.dash ?? 0}`, d: "M2 4H26" });
-  return h("svg", { class: "key", viewBox: "0 0 28 8", "aria-hidden": "true" }, path);
+  return h(
+    "svg",
+    { class: "key", viewBox: "0 0 28 8", "aria-hidden": "true" },
+    h("path", { class: lookOf(line), d: "M2 4H26" }),
+  );
 }
 
 function longest(lines) {
   return lines.reduce((found, line) => (line.xs.length > found.length ? line.xs : found), []);
-}
-
-function nearest(xs, wanted) {
-  if (wanted === undefined || !xs.length) return null;
-  return xs.reduce((best, value) => (Math.abs(value - wanted) < Math.abs(best - wanted) ? value : best));
 }
 
 function readout(lines, chosen, x, read) {
@@ -148,58 +168,37 @@ function readout(lines, chosen, x, read) {
   return `${x.read(chosen)}: ${each.join(", ")}`;
 }
 
-// Read values with the pointer or with the arrow keys. `redraw` draws the page again.
-export function readValues(root, redraw) {
-  const chartOf = (event) => event.target.closest?.("[data-chart]");
-  const choose = (id, value) => {
-    if (value === undefined) cursors.delete(id);
-    else cursors.set(id, value);
-    redraw();
-  };
-  root.addEventListener("pointermove", (event) => {
-    const chart = chartOf(event);
-    const known = chart && choices.get(chart.dataset.chart);
-    if (!known) return;
-    const box = chart.getBoundingClientRect();
-    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    choose(chart.dataset.chart, known.low + share * (known.high - known.low));
-  });
-  for (const kind of ["pointerout", "focusout"]) {
-    root.addEventListener(kind, (event) => {
-      const chart = chartOf(event);
-      if (chart && !chart.contains(event.relatedTarget)) choose(chart.dataset.chart, undefined);
-    });
-  }
-  root.addEventListener("keydown", (event) => {
-    const chart = chartOf(event);
-    const known = chart && choices.get(chart.dataset.chart);
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[event.key];
-    if (!known || step === undefined) return;
-    event.preventDefault();
-    const last = known.xs.length - 1;
-    const present = nearest(known.xs, cursors.get(chart.dataset.chart));
-    const from = present === null ? (step < 0 ? last + 1 : -1) : known.xs.indexOf(present);
-    choose(chart.dataset.chart, known.xs[Math.min(Math.max(from + step, 0), last)]);
-  });
-}
-
 export function spark(values, label) {
   const known = values.filter((value) => value !== null);
   if (known.length < 2) return h("p", { class: "spark note" }, "No curve yet");
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const margin = (high - low) * 0.1 || 1;
   const line = { xs: values.map((_, index) => index), ys: values };
-  const d = trace(line, (x) => (SIDE * x) / (values.length - 1), (y) => (SIDE * (high + margin - y)) / (high - low + 2 * margin));
-  const box = { class: "spark", viewBox: `0 0 ${SIDE} ${SIDE}`, preserveAspectRatio: "none", role: "img", "aria-label": label };
+  const d = trace(
+    line,
+    (x) => (SIDE * x) / (values.length - 1),
+    (y) => (SIDE * (high + margin - y)) / (high - low + 2 * margin),
+  );
+  const box = {
+    class: "spark",
+    viewBox: `0 0 ${SIDE} ${SIDE}`,
+    preserveAspectRatio: "none",
+    role: "img",
+    "aria-label": label,
+  };
   return h("svg", box, h("path", { class: "rolling c0", d }));
 }
 
 // Rows with a bar each: [{ name, value, text, colour }].
 export function bars(rows, most = Math.max(...rows.map((row) => row.value), 0)) {
-  const each = (row) => h("tr", { "data-key": row.name },
-    h("th", { scope: "row" }, row.name),
-    h("td", {}, bar(row.value, most)),
-    h("td", {}, row.text));
+  const each = (row) =>
+    h(
+      "tr",
+      { "data-key": row.name },
+      h("th", { scope: "row" }, row.name),
+      h("td", {}, bar(row.value, most)),
+      h("td", {}, row.text),
+    );
   return h("table", { class: "bars" }, h("tbody", {}, rows.map(each)));
 }
 

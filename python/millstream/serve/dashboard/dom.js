@@ -26,8 +26,8 @@ function append(element, children) {
   }
 }
 
-// Make the children of `parent` equal to `children`. Elements that stay keep the keyboard focus, the selected text and
-// the position of their scroll bars.
+// Make the children of `parent` equal to `children`. Elements that stay keep the keyboard focus, the selected text
+// and the position of their scroll bars.
 export function render(parent, ...children) {
   const next = document.createDocumentFragment();
   append(next, children);
@@ -47,8 +47,11 @@ function morphChildren(old, next) {
 }
 
 function isSame(one, other) {
-  return one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
-    (one.nodeType !== Node.ELEMENT_NODE || one.getAttribute("data-key") === other.getAttribute("data-key"));
+  return (
+    one.nodeType === other.nodeType &&
+    one.nodeName === other.nodeName &&
+    (one.nodeType !== Node.ELEMENT_NODE || one.getAttribute("data-key") === other.getAttribute("data-key"))
+  );
 }
 
 function morph(old, next) {

@@ -1,5 +1,5 @@
-// Server-Sent Events by fetch, because EventSource cannot send a token. The last id goes along when the connection is
-// made again, so that the server sends only what is new.
+// Server-Sent Events by fetch, because EventSource cannot send a token. The last id goes along when the connection
+// is made again, so that the server sends only what is new.
 
 const SILENCE = 15000;
 const LONGEST_PAUSE = 10000;

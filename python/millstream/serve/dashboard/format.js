@@ -11,15 +11,24 @@ export function figure(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4)) return value.toExponential(2);
   const digits = Math.max(0, 4 - Math.max(1, Math.floor(Math.log10(Math.abs(value) || 1)) + 1));
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+  return value
+    .toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    .replace("-", "−");
 }
 
 // A number on an axis: 0.25, 1,500, 20k, 1.5M.
 export function short(value) {
-  for (const [size, by, unit] of [[1e9, 1e9, "G"], [1e6, 1e6, "M"], [1e4, 1e3, "k"]]) {
+  for (const [size, by, unit] of [
+    [1e9, 1e9, "G"],
+    [1e6, 1e6, "M"],
+    [1e4, 1e3, "k"],
+  ]) {
     if (Math.abs(value) >= size && Math.abs(value) < 1e15) return `${Number((value / by).toPrecision(4))}${unit}`;
   }
-  const text = Math.abs(value) < 1e4 && Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4)));
+  const text =
+    Math.abs(value) < 1e4 && Number.isInteger(value)
+      ? value.toLocaleString("en-US")
+      : String(Number(value.toPrecision(4)));
   return text.replace("-", "−");
 }
 

@@ -1,6 +1,6 @@
 // Chooses the page by the address, follows its feed, and asks for a token if the server wants one.
 
-import { readValues } from "./charts.js";
+import { readValues } from "./cursor.js";
 import { h, render } from "./dom.js";
 import { figure, span } from "./format.js";
 import { Feed } from "./feed.js";
@@ -9,17 +9,41 @@ import { overview } from "./overview.js";
 import { applied } from "./state.js";
 
 const TOKEN = "millstream-token";
-const [content, status, banners, footer] = ["content", "status", "banners", "footer"].map((id) => document.getElementById(id));
+const [content, status, banners, footer] = ["content", "status", "banners", "footer"].map((id) =>
+  document.getElementById(id),
+);
 
 const page = {
-  feed: null, name: null, state: null, choice: { metric: 0 },
-  connection: "connecting", pause: 0, stalled: 0, refusal: null, isDrawn: true,
+  feed: null,
+  name: null,
+  state: null,
+  choice: { metric: 0 },
+  connection: "connecting",
+  pause: 0,
+  stalled: 0,
+  refusal: null,
+  isDrawn: true,
 };
 
+function nameOf(hash) {
+  const match = /^#\/models\/(.+)$/.exec(hash);
+  try {
+    return match && decodeURIComponent(match[1]);
+  } catch {
+    return match[1];
+  }
+}
+
 function open() {
-  const match = /^#\/models\/(.+)$/.exec(location.hash);
   page.feed?.close();
-  Object.assign(page, { name: match && decodeURIComponent(match[1]), state: null, choice: { metric: 0 }, refusal: null, stalled: 0, connection: "connecting" });
+  Object.assign(page, {
+    name: nameOf(location.hash),
+    state: null,
+    choice: { metric: 0 },
+    refusal: null,
+    stalled: 0,
+    connection: "connecting",
+  });
   const url = page.name === null ? "/v1/live" : `/v1/models/${encodeURIComponent(page.name)}/metrics/stream`;
   page.feed = new Feed(url, sessionStorage.getItem(TOKEN), { event, status: connection, refused });
   draw();
@@ -64,8 +88,24 @@ function drawNow() {
   render(status, pill());
   render(banners, warnings());
   render(content, view());
+  if (page.refusal && document.activeElement === document.body) document.getElementById("token")?.focus();
   const server = page.state?.server;
-  render(footer, server && [h("span", {}, `millstream ${server.version}, up ${span(Math.round(server.uptime))}`), h("span", {}, "Read-only page; the same numbers as JSON: ", h("a", { href: page.name === null ? "/v1/models" : `/v1/models/${encodeURIComponent(page.name)}/metrics` }, "metrics"))]);
+  render(
+    footer,
+    server && [
+      h("span", {}, `millstream ${server.version}, up ${span(Math.round(server.uptime))}`),
+      h(
+        "span",
+        {},
+        "Read-only page; the same numbers as JSON: ",
+        h(
+          "a",
+          { href: page.name === null ? "/v1/models" : `/v1/models/${encodeURIComponent(page.name)}/metrics` },
+          "metrics",
+        ),
+      ),
+    ],
+  );
   document.title = title();
 }
 
@@ -88,10 +128,14 @@ function pill() {
 function warnings() {
   const server = page.state?.server;
   const found = [];
-  if (server?.disk_error) found.push(`✖ The disk does not take records: labels are refused, predictions go on. ${server.disk_error}`);
+  if (server?.disk_error)
+    found.push(`✖ The disk does not take records: labels are refused, predictions go on. ${server.disk_error}`);
   if (page.stalled) found.push(`✖ A learner has not returned for ${span(page.stalled)}. The numbers wait for it.`);
   if (server && !server.ready) found.push("▲ The server is stopping.");
-  if (server?.lost_events) found.push(`▲ ${server.lost_events} predictions were answered but not stored: their labels need the features x.`);
+  if (server?.lost_events)
+    found.push(
+      `▲ ${server.lost_events} predictions were answered but not stored: their labels need the features x.`,
+    );
   return found.map((words) => h("p", { class: "banner" }, words));
 }
 
@@ -103,16 +147,32 @@ function view() {
 
 function refusal({ code, detail }) {
   if (code === 404) {
-    return h("section", {}, h("h1", {}, page.name), h("p", {}, `There is no such model or route. ${detail}`), h("a", { href: "#/" }, "← All models"));
+    return h(
+      "section",
+      {},
+      h("h1", {}, page.name),
+      h("p", {}, `There is no such model or route. ${detail}`),
+      h("a", { href: "#/" }, "← All models"),
+    );
   }
-  return h("section", { class: "sign-in" },
+  return h(
+    "section",
+    { class: "sign-in" },
     h("h1", {}, "This server needs a token"),
-    h("p", { class: "sub" }, "A token with the scope “metrics” or “admin”. It stays in this tab and is forgotten when the tab is closed."),
-    h("form", { id: "token-form" },
+    h(
+      "p",
+      { class: "sub" },
+      "A token with the scope “metrics” or “admin”. It stays in this tab and is forgotten when the tab is closed.",
+    ),
+    h(
+      "form",
+      { id: "token-form" },
       h("label", { for: "token" }, "Token"),
       h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true }),
-      h("button", {}, "Connect")),
-    sessionStorage.getItem(TOKEN) && h("p", { class: "warning", role: "alert" }, detail));
+      h("button", {}, "Connect"),
+    ),
+    sessionStorage.getItem(TOKEN) && h("p", { class: "warning", role: "alert" }, detail),
+  );
 }
 
 document.addEventListener("submit", (submitted) => {

@@ -15,15 +15,23 @@ export function overview(state) {
     h("h1", { class: "hidden" }, "Overview"),
     tiles(
       tile("Learned", count(learned), "examples, by all models"),
-      tile("Labels received", count(received), waiting ? `${count(waiting)} wait` : "none waits"),
+      tile("Labels received", count(received), waiting ? `${count(waiting)} waiting` : "none waiting"),
       tile("Predictions", `${rate(last?.[COLUMN.predictions] ?? 0)}/s`, "now"),
       tile("Labels", `${rate(last?.[COLUMN.labels] ?? 0)}/s`, "now"),
       tile("Log", count(server.seq), `records, ${bytes(server.log_bytes)}`),
     ),
     h("h2", { class: "outside" }, "Models and routes"),
-    streams.length ? h("ul", { class: "cards" }, [...streams].sort((one, other) => other.is_route - one.is_route).map(card)) : nothingYet(),
-    state.stream_count > streams.length && h("p", { class: "note" }, `The first ${count(streams.length)} of ${count(state.stream_count)} are shown.`),
-    h("div", { class: "pair" }, section("Traffic", traffic(samples)), h("div", {}, requests(server.http), log(server))),
+    streams.length
+      ? h("ul", { class: "cards" }, [...streams].sort((one, other) => other.is_route - one.is_route).map(card))
+      : nothingYet(),
+    state.stream_count > streams.length &&
+      h("p", { class: "note" }, `The first ${count(streams.length)} of ${count(state.stream_count)} are shown.`),
+    h(
+      "div",
+      { class: "pair" },
+      section("Traffic", traffic(samples)),
+      h("div", {}, requests(server.http), log(server)),
+    ),
   ];
 }
 
@@ -32,24 +40,43 @@ export function pageOf(name) {
 }
 
 function card(row) {
-  const kind = row.is_route ? "route" : row.role;
-  return h("li", { "data-key": row.name },
-    h("a", { class: "card", href: pageOf(row.name), "data-model": row.name },
+  const kind = row.is_route ? "route" : row.role.replaceAll("_", " ");
+  return h(
+    "li",
+    { "data-key": row.name },
+    h(
+      "a",
+      { class: "card", href: pageOf(row.name), "data-model": row.name },
       h("span", { class: "head" }, h("strong", {}, row.name), h("span", { class: "badge" }, kind)),
-      h("span", { class: "sub" }, row.is_route ? `champion ${row.champion}, ${plural(row.challengers.length, "challenger")}` : row.learner,
-        row.version && ` · version ${row.version}`),
-      h("span", { class: "quality" },
-        h("span", {},
+      h(
+        "span",
+        { class: "sub" },
+        row.is_route ? `champion ${row.champion}, ${plural(row.challengers.length, "challenger")}` : row.learner,
+        row.version && ` · version ${row.version}`,
+      ),
+      h(
+        "span",
+        { class: "quality" },
+        h(
+          "span",
+          {},
           h("span", { class: "small" }, row.metric ? `${row.metric}, last 1,000` : "Learned"),
-          h("b", {}, row.metric ? figure(row.recent) : count(row.learned))),
-        spark(row.spark, `Curve of ${row.metric}`)),
+          h("b", {}, row.metric ? figure(row.recent) : count(row.learned)),
+        ),
+        spark(row.spark, `Curve of ${row.metric}`),
+      ),
       h("span", { class: "line" }, learnedLine(row)),
       h("span", { class: "line" }, labelLine(row)),
       h("span", { class: "line" }, `${rate(row.prediction_rate)} predictions/s, ${rate(row.label_rate)} labels/s`),
-      h("span", { class: "flags" },
+      h(
+        "span",
+        { class: "flags" },
         row.drifts > 0 && h("span", { class: "flag-drift" }, `▼ ${plural(row.drifts, "drift")}`),
         row.quarantined > 0 && h("span", { class: "flag-bad" }, `✖ ${count(row.quarantined)} quarantined`),
-        row.promotions > 0 && h("span", {}, `★ ${plural(row.promotions, "promotion")}`))));
+        row.promotions > 0 && h("span", {}, `★ ${plural(row.promotions, "promotion")}`),
+      ),
+    ),
+  );
 }
 
 function learnedLine(row) {
@@ -59,19 +86,28 @@ function learnedLine(row) {
 
 function labelLine(row) {
   if (!row.received && row.routes.length) return `Labels come through ${row.routes.join(", ")}`;
-  const waiting = row.waiting_labels ? `${count(row.waiting_labels)} wait` : "none waits";
+  const waiting = row.waiting_labels ? `${count(row.waiting_labels)} waiting` : "none waiting";
   return `${plural(row.received, "label")} received, ${waiting}`;
 }
 
 function nothingYet() {
-  return h("section", {}, h("p", {}, "This server has no models yet."),
-    h("pre", {}, `curl -X POST ${location.origin}/v1/models -d '{"name": "clicks", "spec": "StandardScaler | LogisticRegression"}'`));
+  return h(
+    "section",
+    {},
+    h("p", {}, "This server has no models yet."),
+    h(
+      "pre",
+      {},
+      `curl -X POST ${location.origin}/v1/models -d '{"name": "clicks", "spec": "StandardScaler | LogisticRegression"}'`,
+    ),
+  );
 }
 
 function requests(http) {
   if (!http) return null;
   const { latency } = http;
-  return section("Requests",
+  return section(
+    "Requests",
     facts(
       ["Requests", count(http.requests)],
       latency && ["Median", span(latency.p50)],
@@ -81,15 +117,17 @@ function requests(http) {
       ["Waiting", count(http.waiting)],
       ["Refused or too slow", count(http.refused)],
     ),
-    h("p", { class: "note" }, "From the complete request to its answer, since the start of the server."));
+    h("p", { class: "note" }, "From the complete request to its answer, since the start of the server."),
+  );
 }
 
 function log(server) {
   const { recovery } = server;
-  const start = recovery.snapshot_seq || recovery.replayed
-    ? `${recovery.snapshot_seq ? `snapshot at record ${count(recovery.snapshot_seq)}, then ` : ""}${plural(recovery.replayed, "record")} replayed in ${span(recovery.seconds)}`
-    : "an empty log";
-  return section("Log and recovery",
+  const snapshot = recovery.snapshot_seq ? `snapshot at record ${count(recovery.snapshot_seq)}, then ` : "";
+  const replayed = `${plural(recovery.replayed, "record")} replayed in ${span(recovery.seconds)}`;
+  const start = snapshot || recovery.replayed ? `${snapshot}${replayed}` : "an empty log";
+  return section(
+    "Log and recovery",
     facts(
       ["Records", server.seq ? `${count(server.first_seq)} to ${count(server.seq)}` : "none yet"],
       ["Size", bytes(server.log_bytes)],
@@ -99,5 +137,11 @@ function log(server) {
       ["Started", `${span(Math.round(server.uptime))} ago, from ${start}`],
     ),
     recovery.notes.length > 0 && h("h3", {}, "Notes of the start"),
-    recovery.notes.length > 0 && h("ul", { class: "notes" }, recovery.notes.map((note) => h("li", {}, note))));
+    recovery.notes.length > 0 &&
+      h(
+        "ul",
+        { class: "notes" },
+        recovery.notes.map((note) => h("li", {}, note)),
+      ),
+  );
 }

@@ -9,7 +9,12 @@ export function section(title, ...children) {
 }
 
 export function tile(name, value, small) {
-  return h("div", { class: "tile", "data-key": name }, h("dt", {}, name), h("dd", {}, value, small && h("span", { class: "small" }, small)));
+  return h(
+    "div",
+    { class: "tile", "data-key": name },
+    h("dt", {}, name),
+    h("dd", {}, value, small && h("span", { class: "small" }, small)),
+  );
 }
 
 export function tiles(...items) {
@@ -18,15 +23,42 @@ export function tiles(...items) {
 
 // Columns: [title, row → content]. The first is the row's header.
 export function table(columns, rows, { kind = "", caption } = {}) {
-  const head = h("thead", {}, h("tr", {}, columns.map(([title]) => h("th", { scope: "col" }, title))));
-  const cell = (row, [, content], index) => (index ? h("td", {}, content(row)) : h("th", { scope: "row" }, content(row)));
-  const body = h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column, index) => cell(row, column, index)))));
+  const head = h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      columns.map(([title]) => h("th", { scope: "col" }, title)),
+    ),
+  );
+  const cell = (row, [, content], index) =>
+    index ? h("td", {}, content(row)) : h("th", { scope: "row" }, content(row));
+  const body = h(
+    "tbody",
+    {},
+    rows.map((row) =>
+      h(
+        "tr",
+        {},
+        columns.map((column, index) => cell(row, column, index)),
+      ),
+    ),
+  );
   const hidden = caption && h("caption", { class: "hidden" }, caption);
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, h("table", { class: `wide ${kind}` }, hidden, head, body));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", { class: `wide ${kind}` }, hidden, head, body),
+  );
 }
 
 export function facts(...pairs) {
-  return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    pairs.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 // Places of the columns of a sample: tick, time, predictions, labels, delay, remembered, p99.
@@ -40,7 +72,13 @@ function recentTimes(samples) {
   const marks = [];
   for (let back = 0; back <= length; back += step) marks.push(now - 1000 * back);
   const shown = (time) => (time === now ? "now" : `−${span((now - time) / 1000)}`);
-  return { low: now - 1000 * length, high: now, ticks: marks, shown, read: (time) => new Date(time).toLocaleTimeString("en-GB") };
+  return {
+    low: now - 1000 * length,
+    high: now,
+    ticks: marks,
+    shown,
+    read: (time) => new Date(time).toLocaleTimeString("en-GB"),
+  };
 }
 
 // A chart of one or two columns of the samples.

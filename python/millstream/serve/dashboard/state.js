@@ -16,7 +16,12 @@ function overview(known, data, samples) {
 }
 
 function detail(known, data, samples) {
-  const next = { ...data, samples, quarantine: joined(known.quarantine, data.quarantine, MOST_ENTRIES), members: {} };
+  const next = {
+    ...data,
+    samples,
+    quarantine: joined(known.quarantine, data.quarantine, MOST_ENTRIES),
+    members: {},
+  };
   for (const [name, member] of Object.entries(data.members)) {
     const before = known.members[name];
     next.members[name] = {
@@ -38,6 +43,7 @@ function joined(before, after, most) {
 
 // The server drops every second point of a full curve; the points that are here already follow the same rule.
 function curve(before, after) {
-  const kept = before.every === after.every ? before.points : before.points.filter((point) => point[0] % after.every === 0);
+  const kept =
+    before.every === after.every ? before.points : before.points.filter((point) => point[0] % after.every === 0);
   return { every: after.every, points: [...kept, ...after.points] };
 }
