@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::errors::{raise, OrRaise};
+use crate::serving::PredictShortcut;
 
 /// How long a wait goes on before it looks for signals.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(200);
@@ -143,6 +144,12 @@ impl HttpServer {
 
     fn set_ready(&self, path: &str, ready: bool) {
         self.server.set_ready(path, ready);
+    }
+
+    /// Set, replace or remove the shortcut that answers predictions without Python.
+    #[pyo3(signature = (shortcut))]
+    fn set_shortcut(&self, shortcut: Option<&PredictShortcut>) {
+        self.server.set_shortcut(shortcut.map(PredictShortcut::shared));
     }
 
     /// Stop accepting, wait for requests in flight, and close. Returns whether all of them were answered.

@@ -73,7 +73,8 @@ mod _core {
     use crate::series::Forecaster;
     #[pymodule_export]
     use crate::serving::{
-        crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json, PendingEvents,
+        crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json, EventGroup,
+        EventQueue, PendingEvents, PredictShortcut,
     };
     #[pymodule_export]
     use crate::sketches::Sketch;

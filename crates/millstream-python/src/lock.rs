@@ -32,6 +32,8 @@ const SHARED: Duration = Duration::from_millis(2);
 const ALONE: Duration = Duration::from_millis(10);
 /// How long a writer waits between blocks for readers to come in.
 const PATIENCE: Duration = Duration::from_millis(2);
+/// How long a thread without the GIL, which has others to serve, waits for a writer.
+const DETACHED: Duration = Duration::from_micros(100);
 /// Rows of the first block, before anything was measured.
 const FIRST_BLOCK: usize = 64;
 
@@ -178,6 +180,34 @@ impl<T: Send + Sync> Lock<T> {
         let guard = self.value.read_py_attached(py);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         guard.map_err(|_| broken(py))
+    }
+
+    /// The value, for threads without the GIL. None if a writer has it for long, or it met an error.
+    #[inline]
+    pub fn read_detached(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.value.try_read() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::WouldBlock) => self.wait_detached(),
+            Err(TryLockError::Poisoned(_)) => None,
+        }
+    }
+
+    #[cold]
+    fn wait_detached(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.shared.store(true, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let started = Instant::now();
+        let mut guard = None;
+        while guard.is_none() && started.elapsed() < DETACHED {
+            std::thread::yield_now();
+            guard = match self.value.try_read() {
+                Ok(guard) => Some(guard),
+                Err(TryLockError::WouldBlock) => None,
+                Err(TryLockError::Poisoned(_)) => break,
+            };
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard
     }
 
     // Inlined, so that the guard stays in registers: through memory it costs a stall of 10 ns per call.

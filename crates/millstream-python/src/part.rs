@@ -51,6 +51,11 @@ impl Guarded {
         self.any.as_mut().and_then(P::of_mut).ok_or_else(|| unbuilt(py, P::WORD))
     }
 
+    /// The component, for threads without the GIL; none if it was not built.
+    pub fn held_detached<P: Kind>(&self) -> Option<&Held<P>> {
+        self.any.as_ref().and_then(P::of)
+    }
+
     /// After a change: make objects of new names and labels.
     pub fn sync_names(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(any) = &self.any else { return Ok(()) };
@@ -153,6 +158,11 @@ impl Part {
     #[inline(always)]
     pub fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Guarded>> {
         self.lock.read(py)
+    }
+
+    /// For threads without the GIL. None if a writer has it for long.
+    pub fn read_detached(&self) -> Option<RwLockReadGuard<'_, Guarded>> {
+        self.lock.read_detached()
     }
 
     #[inline(always)]

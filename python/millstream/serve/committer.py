@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from millstream._core import write_json
+from millstream._core import EventGroup, EventQueue, write_json
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.serve.batches import pack_labels
 from millstream.serve.clock import Clock
@@ -63,13 +63,16 @@ class Committer:
         after_group: Callable[[], None] = lambda: None,
         snapshot: Callable[[State], None] = lambda state: None,
         failed: Callable[[BaseException], None] = lambda error: None,
+        administered: Callable[[], None] = lambda: None,
     ) -> None:
         self.state, self.store, self.clock = state, store, clock
         self.lock = threading.Lock()
         self.max_queue = max_queue
         self.after_group, self.snapshot, self.failed = after_group, snapshot, failed
-        #: Events of clients' ids that are not in the state yet.
-        self.in_flight: set[tuple[int, str]] = set()
+        #: Called in the log thread after an operation has changed which models there are.
+        self.administered = administered
+        #: Events that were predicted natively, and the ids of all events that are not in the state yet.
+        self.events = EventQueue(max_queue)
         #: Events that a full disk took, and the last error of the disk.
         self.lost_events = 0
         #: Records that were refused because too many waited.
@@ -83,7 +86,7 @@ class Committer:
         #: Since when a record is being applied, and the stream of that record.
         self._applying: tuple[float, str] | None = None
         self._queue: deque[Proposal] = deque()
-        self._ready = threading.Condition(threading.Lock())
+        self._proposing = threading.Lock()
         self._stopping = False
         self._stopped: BaseException | None = None
         self._wanted_snapshot = False
@@ -97,16 +100,16 @@ class Committer:
 
     def propose(self, proposal: Proposal) -> None:
         """Hand a record to the log thread."""
-        if self._stopped is not None or self._stopping:
-            raise Stopped("serve: the log accepts no more records")
-        if len(self._queue) >= self.max_queue:
-            self.shed += 1
-            raise QueueFull("serve: too many records wait for the log")
-        if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
-            self.in_flight.add((proposal.stream.number, proposal.id))
-        with self._ready:
+        with self._proposing:
+            if self._stopped is not None or self._stopping:
+                raise Stopped("serve: the log accepts no more records")
+            if len(self._queue) >= self.max_queue:
+                self.shed += 1
+                raise QueueFull("serve: too many records wait for the log")
+            if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+                self.events.add_proposed(proposal.stream.number, proposal.id)
             self._queue.append(proposal)
-            self._ready.notify()
+        self.events.notify()
 
     def ask(self, proposal: Proposal, timeout: float = 60.0) -> Any:
         """Propose a record, and wait for its outcome."""
@@ -127,9 +130,10 @@ class Committer:
 
     def stop(self, timeout: float | None = None) -> bool:
         """Commit what was proposed, then end the thread. False if it did not end in time."""
-        with self._ready:
+        with self._proposing:
             self._stopping = True
-            self._ready.notify()
+        self.events.close()
+        self.events.notify()
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -137,8 +141,7 @@ class Committer:
     def request_snapshot(self) -> None:
         """Take a snapshot after the present group."""
         self._wanted_snapshot = True
-        with self._ready:
-            self._ready.notify()
+        self.events.notify()
 
     @contextmanager
     def reading(self, timeout: float = 10.0) -> Iterator[None]:
@@ -150,10 +153,10 @@ class Committer:
         finally:
             self.lock.release()
 
-    def wait_for(self, event: tuple[int, str], timeout: float = 5.0) -> None:
+    def wait_for(self, stream: int, id: str, timeout: float = 5.0) -> None:
         """Wait until an event is in the state, or is lost."""
         end = time.monotonic() + timeout
-        while event in self.in_flight and time.monotonic() < end:
+        while self.events.is_in_flight(stream, id) and time.monotonic() < end:
             time.sleep(0.001)
 
     def stalled(self, seconds: float) -> str | None:
@@ -163,8 +166,8 @@ class Committer:
 
     @property
     def waiting(self) -> int:
-        """Number of proposals in the queue."""
-        return len(self._queue)
+        """Number of records that wait for the next commit."""
+        return len(self._queue) + self.events.waiting
 
     # -------------------------------------------------------------------------------------------------- thread
 
@@ -175,8 +178,7 @@ class Committer:
                 group = self._next_group()
                 if group is None:
                     break
-                if group:
-                    self._commit(group)
+                if self._commit(group):
                     self.after_group()
                 elif self.store.checkpoint_due:
                     self.store.checkpoint()
@@ -189,6 +191,7 @@ class Committer:
     def _fail(self, error: BaseException, group: list[Proposal]) -> None:
         """Refuse everything from now on: memory and log may differ."""
         self._stopped = error
+        self.events.close()
         for proposal in group:
             _answer(proposal, error)
         while self._queue:
@@ -198,31 +201,47 @@ class Committer:
 
     def _next_group(self) -> list[Proposal] | None:
         """The proposals of the next commit; None at the end."""
-        with self._ready:
-            if not self._queue and not self._stopping and not self._wanted_snapshot:
-                self._ready.wait(_TICK)
-            if not self._queue:
-                if self._stopping:
-                    return None
-                return [] if not self._is_tick_due() else [Proposal(Kind.TICK, None, None, "")]
-            group: list[Proposal] = []
-            size = 0
-            while self._queue and len(group) < _MOST_PROPOSALS and size < _MOST_BYTES:
-                proposal = self._queue.popleft()
-                size += len(proposal.body)
-                group.append(proposal)
+        if not self._queue and not self._stopping and not self._wanted_snapshot:
+            self.events.wait(_TICK)
+        is_last = self._stopping
+        group: list[Proposal] = []
+        size = 0
+        while self._queue and len(group) < _MOST_PROPOSALS and size < _MOST_BYTES:
+            proposal = self._queue.popleft()
+            size += len(proposal.body)
+            group.append(proposal)
+        if group or self.events.waiting:
             return group
+        if is_last:
+            return None
+        return [Proposal(Kind.TICK, None, None, "")] if self._is_tick_due() else []
 
     def _is_tick_due(self) -> bool:
         """Whether time alone would change something: a window or a parked label may be due."""
         now = self.clock.now()
         return any(stream.has_due(now) for stream in self.state.streams.values())
 
-    def _commit(self, group: list[Proposal]) -> None:
+    def _commit(self, group: list[Proposal]) -> bool:
+        """Write and apply proposals, and before them all events that were predicted natively: a label that was
+        proposed follows its event. Returns whether there was anything."""
+        now = max(self.state.time, self.clock.now())
+        events = self.events.take(self.store.seed, self.store.last_seq + 1, now)
+        try:
+            self._count_lost(self.events.take_lost())
+            if group or events is not None:
+                self._commit_both(group, events, now)
+        finally:
+            self.events.finish()
+        return bool(group) or events is not None
+
+    def _count_lost(self, events: int) -> None:
+        self.lost_events += events
+        self.shed += 0 if self._stopping else events
+
+    def _commit_both(self, group: list[Proposal], events: EventGroup | None, now: int) -> None:
         drafts: list[Draft] = []
         kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
-        screening = Screening(self.state, group)
-        now = max(self.state.time, self.clock.now())
+        screening = Screening(self.state, group, events)
         for proposal in group:
             try:
                 screened = screening.outcomes(proposal)
@@ -238,12 +257,14 @@ class Committer:
             now = draft.time
             drafts.append(draft)
             kept.append((proposal, screened))
-        if not drafts:
+        rows = [] if events is None else events.rows()
+        if not drafts and not rows:
             return
         start = perf_counter()
         try:
-            first = self.store.append(drafts)
+            first = self.store.append(drafts, rows)
         except StoreFull as error:
+            self.lost_events += len(rows)
             self._lose(kept, error)
             return
         except StoreFailed as error:
@@ -252,11 +273,15 @@ class Committer:
             raise
         self.commits.add(perf_counter() - start)
         self.disk_error = None
+        self.events.set_storing(True)
         crash_point("committer.committed")
         self.groups += 1
-        self.committed += len(drafts)
+        self.committed += len(drafts) + len(rows)
         self.state.events.prefetch(screening.seqs)
         with self.lock:
+            if events is not None:
+                self._applying = perf_counter(), ""
+                self.state.apply_events(events, rows)
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
                 record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
                 start = perf_counter()
@@ -269,7 +294,9 @@ class Committer:
                     applied = iter(outcome)
                     outcome = [next(applied) if each is None else each for each in screened]
                 if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
-                    self.in_flight.discard((proposal.stream.number, proposal.id))
+                    self.events.remove_proposed(proposal.stream.number, proposal.id)
+                if proposal.kind == Kind.ADMIN:
+                    self.administered()
                 _answer(proposal, seq if outcome is None else outcome)
         self._applying = None
         crash_point("committer.applied")
@@ -292,10 +319,11 @@ class Committer:
     def _lose(self, kept: list[tuple[Proposal, Any]], error: StoreFull) -> None:
         """The disk is full: the state stays as it is."""
         self.disk_error = str(error)
+        self.events.set_storing(False)
         for proposal, _ in kept:
             if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
                 self.lost_events += 1
-                self.in_flight.discard((proposal.stream.number, proposal.id))
+                self.events.remove_proposed(proposal.stream.number, proposal.id)
             elif proposal.kind == Kind.EVENTS:
                 self.lost_events += len(proposal.parsed)
             _answer(proposal, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Mapping
 
 __all__ = ["Counters", "Histogram"]
 
@@ -43,19 +44,34 @@ class Histogram:
 
 
 class Counters:
-    """What the handler thread counts."""
+    """What the handler thread counts, and the predictions that were answered natively."""
 
     def __init__(self) -> None:
-        self.predictions: dict[str, int] = {}
-        self.durations: dict[str, Histogram] = {}
+        self._durations: dict[str, Histogram] = {}
+        #: Reads the native counts: by stream, those of the buckets and the sum of durations.
+        self.native: Callable[[], Mapping[str, tuple[list[int], float]]] = dict
         #: Examples that could not be predicted.
         self.refused: dict[str, int] = {}
+
+    @property
+    def durations(self) -> dict[str, Histogram]:
+        """The durations of all predictions by stream."""
+        native = self.native()
+        found = {}
+        for name in [*self._durations, *(name for name in native if name not in self._durations)]:
+            total = Histogram()
+            own = self._durations.get(name, Histogram())
+            counts, seconds = native.get(name, ([0] * len(own.counts), 0.0))
+            total.counts = [one + other for one, other in zip(own.counts, counts, strict=True)]
+            total.sum = own.sum + seconds
+            if any(total.counts):
+                found[name] = total
+        return found
 
     def predicted(self, stream: str, seconds: float, rows: int = 1) -> None:
         """Count predictions and the time of each."""
         if rows:
-            self.predictions[stream] = self.predictions.get(stream, 0) + rows
-            self.durations.setdefault(stream, Histogram()).add(seconds / rows, rows)
+            self._durations.setdefault(stream, Histogram()).add(seconds / rows, rows)
 
     def refuse(self, stream: str) -> None:
         """Count an example that could not be predicted."""

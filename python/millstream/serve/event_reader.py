@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from millstream._core import parse_json
+from millstream._core import EventGroup, parse_json
 from millstream.errors import UnknownName
 from millstream.serve.batches import unpack_events
-from millstream.serve.records import Kind, Record
+from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.store import EventStore
 
 __all__ = ["EventReader", "StoredEvent"]
 
 _EVENT = int(Kind.EVENT)
+_BODY = itemgetter(5)
 _new = tuple.__new__
 
 
@@ -37,7 +39,7 @@ class EventReader:
         self._store = store
         self._most, self._most_bytes = most, most_bytes
         self._bytes = 0
-        self._recent: OrderedDict[int, Record] = OrderedDict()
+        self._recent: OrderedDict[int, Record | Row] = OrderedDict()
         #: Older records that the labels of the present group need.
         self._fetched: dict[int, Record] = {}
         #: The last batch that was decoded: labels of a batch arrive together.
@@ -48,13 +50,26 @@ class EventReader:
         recent = self._recent
         recent[record.seq] = record
         self._bytes += len(record.body)
+        self._trim()
+
+    def remember_group(self, group: EventGroup, rows: list[Row]) -> None:
+        """Keep the rows of a group of events that was just written."""
+        self._recent.update(zip(range(group.first, group.first + len(rows)), rows, strict=True))
+        self._bytes += sum(map(len, map(_BODY, rows)))
+        self._trim()
+
+    def _trim(self) -> None:
+        recent = self._recent
         while len(recent) > self._most or self._bytes > self._most_bytes:
             _, old = recent.popitem(last=False)
-            self._bytes -= len(old.body)
+            self._bytes -= len(old[5])
 
     def record(self, seq: int) -> Record:
         """The record with this number."""
-        return self._recent.get(seq) or self._fetched.get(seq) or self._store.get(seq)
+        found = self._recent.get(seq)
+        if found is None:
+            return self._fetched.get(seq) or self._store.get(seq)
+        return found if isinstance(found, Record) else record_of(found)
 
     def prefetch(self, seqs: Iterable[int]) -> None:
         """Read older records that are needed soon. Together they take a third of the time."""

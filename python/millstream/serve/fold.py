@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from millstream._core import parse_json
+from millstream._core import EventGroup, parse_json
 from millstream.errors import InvalidValue, MillstreamError, UnknownName
 from millstream.serve import promotion
 from millstream.serve.batches import unpack_events, unpack_ids, unpack_labels
 from millstream.serve.event_reader import EventReader
 from millstream.serve.fates import Fate, Outcome
 from millstream.serve.policy import LabelPolicy
-from millstream.serve.records import Kind, Record
+from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.route import Route
 from millstream.serve.served_model import Prediction, ServedModel
 from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
@@ -117,6 +117,34 @@ class State:
         streams = self.streams
         found = [streams[number].pending.find_many(each) for number, each in ids.items() if number in streams]
         self.events.prefetch([entry[0] for entries in found for entry in entries if entry is not None])
+
+    def apply_events(self, group: EventGroup, rows: list[Row]) -> None:
+        """Apply a group of events. The result is that of `apply` for each of its records."""
+        if not all(self._only_remembers(number) for number in group.streams):
+            for row in rows:
+                self.apply(record_of(row))
+            return
+        if group.first <= self.seq:
+            raise InvalidValue(f"serve: record {group.first} does not follow record {self.seq}")
+        self.seq = group.first
+        if group.time > self.time:
+            self.time = group.time
+            for stream in self.streams.values():
+                self._close_windows(stream)
+        self.seq = group.first + len(rows) - 1
+        self.events.remember_group(group, rows)
+        for number in group.streams:
+            stream = self.streams[number]
+            added, evicted = group.add_to(number, stream.pending, stream.policy.max_pending)
+            stream.predictions += added
+            self._close(stream, evicted)
+
+    def _only_remembers(self, number: int) -> bool:
+        """Whether an event of a stream has no effect but that it waits for a label."""
+        stream = self.streams.get(number)
+        if stream is None or stream.parked or stream.collected:
+            return False
+        return not any(self.models[name].learns_without_labels for name in self._members(stream))
 
     def _without_stream(self, kind: int, record: Record, parsed: Any) -> Any:
         """A record that was on its way while its model was deleted: it has no effect."""

@@ -17,7 +17,18 @@ from millstream._core import crc32c
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 
-__all__ = ["LONGEST_ID", "Draft", "Kind", "Record", "checksum", "record_of", "row_of", "shown_id", "stored_id"]
+__all__ = [
+    "LONGEST_ID",
+    "Draft",
+    "Kind",
+    "Record",
+    "Row",
+    "checksum",
+    "record_of",
+    "row_of",
+    "shown_id",
+    "stored_id",
+]
 
 #: Maximum number of characters of an id.
 LONGEST_ID = 128

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream._core import EventGroup
 from millstream.serve.fates import Outcome
 from millstream.serve.fold import State
 from millstream.serve.proposal import Proposal
@@ -19,11 +20,13 @@ class Screening:
     """The labels of one group, looked up before the group is committed.
 
     A label whose event or first label is in the same group is always written: its fate is decided when the group
-    is applied. `seqs` are the records of the events that the other labels belong to.
+    is applied. `seqs` are the records of the events that the other labels belong to. `events` were predicted
+    natively and are written before the group.
     """
 
-    def __init__(self, state: State, group: list[Proposal]) -> None:
+    def __init__(self, state: State, group: list[Proposal], events: EventGroup | None = None) -> None:
         self._state = state
+        self._events = events
         self._has_labels = any(proposal.kind in (_LABEL, _LABELS) for proposal in group)
         self._in_group: dict[int, set[str]] = {}
         self.seqs: list[int] = []
@@ -53,7 +56,7 @@ class Screening:
     def _outcome(
         self, stream: Stream, known: set[str], id: str, label: dict[str, Any], entry: tuple[int, ...] | None
     ) -> Outcome | None:
-        if id in known:
+        if id in known or (self._events is not None and self._events.has(stream.number, id)):
             return None
         known.add(id)
         if entry is not None:

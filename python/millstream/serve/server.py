@@ -27,8 +27,9 @@ from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
 from millstream.serve.origin import is_loopback
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
-from millstream.serve.requests import Problem, Reply, Request
+from millstream.serve.requests import JSON, Problem, Reply, Request
 from millstream.serve.retention import Retention
+from millstream.serve.shortcut import Shortcut
 from millstream.serve.stream import Stream
 from millstream.serve.tokens import Tokens
 
@@ -140,6 +141,7 @@ class Server:
         self._port = port
         self.settings = dict(settings or {})
         self._http: _core.HttpServer | None = None
+        self._shortcut: Shortcut | None = None
         self._outbox: deque[tuple[int, Reply]] = deque()
         self._ended = threading.Event()
         self._failure: BaseException | None = None
@@ -178,6 +180,7 @@ class Server:
         committer = self.engine.committer
         committer.after_group = self._after_group
         committer.failed = self._failed
+        committer.administered = self.sync_shortcuts
         try:
             if listen:
                 self._http = _core.HttpServer(self.host, self._port, **self.settings)
@@ -188,13 +191,23 @@ class Server:
                 self._http.close()
             self.engine.stop()
             raise
-        self.sync_shortcuts()
+        if self._http is not None:
+            self._take_shortcut(self._http)
         if listen:
             self._thread = threading.Thread(target=self._run, name="millstream-handler", daemon=True)
             self._thread.start()
         self.live.start()
         self.is_ready = True
         return self
+
+    def _take_shortcut(self, http: _core.HttpServer) -> None:
+        """Let the HTTP server answer for native models; spans are made by the handler alone."""
+        if self.tracing is None:
+            headers = header_block(JSON, ())
+            self._shortcut = Shortcut(self.engine, self.tokens, headers, checks_host=self.checks_host)
+            self.counters.native = self._shortcut.native.counts
+            self.sync_shortcuts()
+            http.set_shortcut(self._shortcut.native)
 
     def stop(self, timeout: float = 30.0) -> None:
         """Finish the requests in flight, write what was proposed and a snapshot, then end."""
@@ -281,6 +294,9 @@ class Server:
         http.answer(ready)
 
     def _after_group(self) -> None:
+        if self._shortcut is not None:
+            # Before the replies, so that a client that reads its own label's reply sees its number.
+            self._shortcut.show_progress()
         self.flush()
         self.engine.maybe_snapshot()
 
@@ -320,6 +336,8 @@ class Server:
 
     def sync_shortcuts(self) -> None:
         """Tell the native shortcut which models it may answer for."""
+        if self._shortcut is not None:
+            self._shortcut.sync()
 
 
 @lru_cache(1024)

@@ -19,7 +19,7 @@ from millstream.serve.disk import BUSY, FULL, LOCKED, Connection, Disk, primary_
 from millstream.serve.faults import crash_point
 from millstream.serve.opening import OpenReport, create_store, inspect_store
 from millstream.serve.reader import RecordReader
-from millstream.serve.records import Draft, Record, row_of
+from millstream.serve.records import Draft, Record, Row, row_of
 from millstream.serve.schema import PAGE_SIZE, Bounds, read_bounds, write_bounds
 from millstream.serve.store_errors import StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
@@ -138,19 +138,30 @@ class EventStore:
         """Whether `checkpoint` should be called at the next quiet moment."""
         return self._unchecked >= _CHECKPOINT_DUE
 
-    def append(self, drafts: Sequence[Draft]) -> int:
-        """Write a group of records in one transaction and sync it; returns the number of the first.
+    @property
+    def seed(self) -> int:
+        """What the checksums of records start from."""
+        return self._seed
+
+    def append(self, drafts: Sequence[Draft], ready: Sequence[Row] = ()) -> int:
+        """Write a group of records in one transaction and sync it; returns the number of the first draft.
+
+        The rows in `ready` are written before the drafts. They have their checksums already, and the numbers after
+        `last_seq`.
 
         Raises `StoreFull` or `StoreBusy` if nothing was written and a later call may succeed, `StoreFailed` if the
         state of the disk is unknown.
         """
         self._writable()
         first = self._bounds.last + 1
-        if not drafts:
+        if ready and ready[0][0] != first:
+            raise InvalidValue(f"event store: append: ready rows must start at {first}, got {ready[0][0]}")
+        first += len(ready)
+        if not drafts and not ready:
             return first
         seed = self._seed
-        rows = [row_of(seed, seq, draft) for seq, draft in enumerate(drafts, first)]
-        changed = self._bounds._replace(last=first + len(rows) - 1)
+        rows = [*ready, *(row_of(seed, seq, draft) for seq, draft in enumerate(drafts, first))]
+        changed = self._bounds._replace(last=first + len(drafts) - 1)
         crash_point("store.before_write")
         self._transact(changed, rows)
         crash_point("store.after_commit")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,12 @@ class Tokens:
         """Names, scopes and expiry of the tokens."""
         return [{name: each.get(name) for name in ("name", "scopes", "expires")} for each in self._known]
 
-    def hashes(self, scope: str) -> list[bytes]:
-        """The hashes of valid tokens with a scope, for the native shortcut."""
-        now = time.time()
+    def grants(self, scope: str) -> Sequence[tuple[bytes, float | None]]:
+        """The hash and the expiry of each token with a scope, for the native shortcut."""
         return [
-            bytes.fromhex(each["sha256"])
+            (bytes.fromhex(each["sha256"]), each["expires"])
             for each in self._known
-            if {scope, "admin"} & set(each["scopes"]) and (each["expires"] is None or each["expires"] > now)
+            if {scope, "admin"} & set(each["scopes"])
         ]
 
     def _write(self) -> None:

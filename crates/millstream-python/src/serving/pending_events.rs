@@ -12,9 +12,9 @@ use crate::lock::Lock;
 const FEW: usize = 1 << 12;
 
 /// seq, item, time, state, label_seq
-type Event = (u64, u32, i64, u8, u64);
+pub type Tuple = (u64, u32, i64, u8, u64);
 
-fn event(pending: Pending) -> Event {
+fn event(pending: Pending) -> Tuple {
     (pending.seq, pending.item, pending.time, pending.state, pending.label_seq)
 }
 
@@ -54,7 +54,7 @@ impl PendingEvents {
     }
 
     /// Events after an item of a record with a time below `before`, in order, at most `most`.
-    fn after(&self, py: Python<'_>, seq: u64, item: u32, before: i64, most: usize) -> PyResult<Vec<Event>> {
+    fn after(&self, py: Python<'_>, seq: u64, item: u32, before: i64, most: usize) -> PyResult<Vec<Tuple>> {
         let pending = self.lock.read(py)?;
         Ok(pending.after(seq, item, before).take(most).map(event).collect())
     }
@@ -81,11 +81,11 @@ impl PendingEvents {
         self.change::<millstream_core::Result<_>>(py, add)?.or_raise(py)
     }
 
-    fn find(&self, py: Python<'_>, id: Id) -> PyResult<Option<Event>> {
+    fn find(&self, py: Python<'_>, id: Id) -> PyResult<Option<Tuple>> {
         Ok(self.lock.read(py)?.find(id.0).map(event))
     }
 
-    fn find_many(&self, py: Python<'_>, ids: Vec<Id>) -> PyResult<Vec<Option<Event>>> {
+    fn find_many(&self, py: Python<'_>, ids: Vec<Id>) -> PyResult<Vec<Option<Tuple>>> {
         let pending = self.lock.read(py)?;
         Ok(ids.into_iter().map(|id| pending.find(id.0).map(event)).collect())
     }
@@ -101,17 +101,17 @@ impl PendingEvents {
     }
 
     /// Remove and return the oldest events with a time before `before`, at most `most` of them.
-    fn expire(&self, py: Python<'_>, before: i64, most: usize) -> PyResult<Vec<Event>> {
+    fn expire(&self, py: Python<'_>, before: i64, most: usize) -> PyResult<Vec<Tuple>> {
         self.pop_while(py, most, |pending| pending.oldest().is_some_and(|oldest| oldest.time < before))
     }
 
     /// Remove and return the oldest events until `keep` are left.
-    fn evict(&self, py: Python<'_>, keep: usize) -> PyResult<Vec<Event>> {
+    fn evict(&self, py: Python<'_>, keep: usize) -> PyResult<Vec<Tuple>> {
         self.pop_while(py, usize::MAX, |pending| pending.len() > keep)
     }
 
     /// The oldest event.
-    fn oldest(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+    fn oldest(&self, py: Python<'_>) -> PyResult<Option<Tuple>> {
         Ok(self.lock.read(py)?.oldest().map(event))
     }
 
@@ -141,6 +141,36 @@ impl PendingEvents {
 }
 
 impl PendingEvents {
+    /// Add events in order, and evict the oldest while there are more than `most`. Returns how many had a new id, and
+    /// the evicted ones.
+    pub fn add_events(
+        &self,
+        py: Python<'_>,
+        events: impl Iterator<Item = (EventKey, Pending)> + Send,
+        most: usize,
+    ) -> PyResult<(usize, Vec<Tuple>)> {
+        let mut guard = self.lock.write(py)?;
+        let pending: &mut Core = &mut guard;
+        let add = move || {
+            let (mut added, mut evicted) = (0, Vec::new());
+            for (key, each) in events {
+                if pending.add(key, each)? {
+                    added += 1;
+                    while pending.len() > most {
+                        evicted.extend(pending.pop().map(event));
+                    }
+                }
+            }
+            Ok((added, evicted))
+        };
+        py.detach(add).or_raise(py)
+    }
+
+    /// Whether there is an event with this key, for threads without the GIL. None if that would take long to find out.
+    pub fn has(&self, key: EventKey) -> Option<bool> {
+        Some(self.lock.read_detached()?.find(key).is_some())
+    }
+
     /// Change the events. Other threads may run meanwhile only if it will take long: afterwards this one may have to wait
     /// for the GIL.
     fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut Core) -> T + Send) -> PyResult<T> {
@@ -152,7 +182,7 @@ impl PendingEvents {
         })
     }
 
-    fn pop_while(&self, py: Python<'_>, most: usize, goes: impl Fn(&Core) -> bool + Sync) -> PyResult<Vec<Event>> {
+    fn pop_while(&self, py: Python<'_>, most: usize, goes: impl Fn(&Core) -> bool + Sync) -> PyResult<Vec<Tuple>> {
         let mut guard = self.lock.write(py)?;
         let pending: &mut Core = &mut guard;
         let mut popped = Vec::new();

@@ -6,9 +6,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
+/// Forms of ids and bodies.
 const NONE: u8 = 0;
-const TEXT: u8 = 1;
-const BYTES: u8 = 2;
+pub const TEXT: u8 = 1;
+pub const BYTES: u8 = 2;
 
 /// The index of the first row whose checksum is wrong, or which no record can have; None if there is no such row.
 ///
@@ -33,17 +34,30 @@ fn verifies(seed: u32, row: &Bound<'_, PyAny>) -> Option<bool> {
     let (id_form, id) = if id.is_none() { (NONE, &[][..]) } else { content(&id)? };
     let (body_form, body) = content(&body)?;
 
+    let found = checksum(seed, seq, kind, time, stream, (id_form, id), (body_form, body))?;
+    let expected: u32 = field(6)?.extract().ok()?;
+    Some(found == expected)
+}
+
+/// The checksum of a row; none if a field is too long for any row. Id and body have a form and bytes.
+pub fn checksum(
+    seed: u32,
+    seq: i64,
+    kind: u8,
+    time: i64,
+    stream: u32,
+    id: (u8, &[u8]),
+    body: (u8, &[u8]),
+) -> Option<u32> {
     let mut header = [0; 34];
     header[..8].copy_from_slice(&seq.to_le_bytes());
     header[8..16].copy_from_slice(&time.to_le_bytes());
     header[16..20].copy_from_slice(&stream.to_le_bytes());
     header[20] = kind;
-    header[21] = id_form | body_form << 4;
-    header[22..26].copy_from_slice(&u32::try_from(id.len()).ok()?.to_le_bytes());
-    header[26..].copy_from_slice(&u64::try_from(body.len()).ok()?.to_le_bytes());
-    let found = [&header[..], id, body].into_iter().fold(seed, ::crc32c::crc32c_append);
-    let expected: u32 = field(6)?.extract().ok()?;
-    Some(found == expected)
+    header[21] = id.0 | body.0 << 4;
+    header[22..26].copy_from_slice(&u32::try_from(id.1.len()).ok()?.to_le_bytes());
+    header[26..].copy_from_slice(&u64::try_from(body.1.len()).ok()?.to_le_bytes());
+    Some([&header[..], id.1, body.1].into_iter().fold(seed, ::crc32c::crc32c_append))
 }
 
 /// The form and the bytes of a string or of bytes.

@@ -17,8 +17,7 @@ def get_event(call: Call) -> Reply:
     stream = stream_of(call)
     id = check_id(call.values["id"])
     engine = call.server.engine
-    if (stream.number, id) in engine.committer.in_flight:
-        engine.committer.wait_for((stream.number, id))
+    engine.committer.wait_for(stream.number, id)
     found = stream.pending.find(id)
     event = None if found is None else call.server.reader.event(found[0], found[1])
     if found is None or event is None or event.id != id:
@@ -42,6 +41,7 @@ def delete_event(call: Call) -> Reply:
     trimmed."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
+    call.server.engine.committer.wait_for(stream.number, id)
     if stream.pending.find(id) is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
     seq = call.server.engine.administer({"op": "forget", "stream": stream.name, "id": id})
@@ -52,6 +52,7 @@ def activate_event(call: Call) -> Reply:
     """Activate an event that was asked for with `defer`: from now on its label is learned."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
+    call.server.engine.committer.wait_for(stream.number, id)
     found = stream.pending.find(id)
     if found is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")

@@ -178,8 +178,7 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
 def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> StoredEvent | None:
     """The event with an id, for a request that is sent again; another example with its id is refused."""
     engine = call.server.engine
-    if (stream.number, id) in engine.committer.in_flight:
-        engine.committer.wait_for((stream.number, id))
+    engine.committer.wait_for(stream.number, id)
     found = stream.pending.find(id)
     if found is None:
         return None

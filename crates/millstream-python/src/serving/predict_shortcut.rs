@@ -1,0 +1,315 @@
+//! `millstream._core.PredictShortcut`: answers `POST /v1/models/{model}/predict` on the thread that reads requests.
+//!
+//! The reply and the record are those of `python/millstream/serve/api/predictions.py`, byte for byte. The shortcut gives
+//! up on everything unusual (an invalid body, a repeated id, a missing token, a model that is being changed), and Python
+//! answers then. It never takes the GIL.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use millstream_core::declaration::Role;
+use millstream_core::held::{self, Root};
+use millstream_core::json::{push_float, push_string};
+use millstream_core::labels::Label;
+use millstream_core::row::Want;
+use millstream_core::Fault;
+use millstream_http::{HeaderBlock, Reply, Request, Shortcut};
+use pyo3::prelude::*;
+
+use super::access::{Access, Grant};
+use super::event_id::{EventId, NewIds};
+use super::event_queue::{Event, EventQueue, Pushed};
+use super::pending_events::PendingEvents;
+use super::predict_body::{read_features, PredictBody};
+use super::prediction_counts::PredictionCounts;
+use crate::answers::index_of;
+use crate::errors::raise;
+use crate::part::Part;
+use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+
+/// Longer bodies are rare, and hold up other requests.
+const LONGEST_BODY: usize = 64 << 10;
+
+/// Answers requests for one prediction without Python.
+#[pyclass(frozen, module = "millstream._core")]
+pub struct PredictShortcut {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Py<EventQueue>,
+    headers: HeaderBlock,
+    new_ids: NewIds,
+    rules: RwLock<Rules>,
+}
+
+struct Rules {
+    streams: HashMap<Vec<u8>, Arc<Stream>>,
+    access: Access,
+    /// By the name of the stream; they outlive the stream.
+    counts: HashMap<String, Arc<PredictionCounts>>,
+    /// The server's time in milliseconds since 1970 at an instant.
+    clock: (Instant, u64),
+}
+
+/// What it answers for one path.
+struct Stream {
+    number: u32,
+    model: Py<Part>,
+    pending: Py<PendingEvents>,
+    /// The reply from the id on, up to the number of the record.
+    middle: Vec<u8>,
+    /// The last record that the model learned.
+    seq: AtomicU64,
+    counts: Arc<PredictionCounts>,
+}
+
+#[pymethods]
+impl PredictShortcut {
+    /// `headers` are the fields of a reply, each with a line end.
+    #[new]
+    fn new(py: Python<'_>, queue: Py<EventQueue>, headers: &[u8]) -> PyResult<Self> {
+        let headers = HeaderBlock::new(headers)
+            .map_err(|message| raise(py, &Fault::value(format!("PredictShortcut: headers {message}"))))?;
+        let rules = Rules {
+            streams: HashMap::new(),
+            access: Access { required: true, ..Access::default() },
+            counts: HashMap::new(),
+            clock: (Instant::now(), 0),
+        };
+        let shared = Shared { queue, headers, new_ids: NewIds::default(), rules: RwLock::new(rules) };
+        Ok(PredictShortcut { shared: Arc::new(shared) })
+    }
+
+    /// Answer for a path with a model, or replace what answers.
+    #[pyo3(signature = (path, stream, name, model, pending, version, seq))]
+    #[allow(clippy::too_many_arguments)] // Of Python.
+    fn set_stream(
+        &self,
+        path: &str,
+        stream: u32,
+        name: &str,
+        model: &Bound<'_, Part>,
+        pending: &Bound<'_, PendingEvents>,
+        version: Option<&str>,
+        seq: u64,
+    ) {
+        let mut middle = b",\"model\":".to_vec();
+        push_string(&mut middle, name);
+        middle.extend_from_slice(b",\"version\":");
+        match version {
+            Some(version) => push_string(&mut middle, version),
+            None => middle.extend_from_slice(b"null"),
+        }
+        middle.extend_from_slice(b",\"seq\":");
+        let mut rules = self.shared.write();
+        let counts = rules.counts.entry(name.into()).or_default().clone();
+        let (model, pending) = (model.clone().unbind(), pending.clone().unbind());
+        let stream = Stream { number: stream, model, pending, middle, seq: AtomicU64::new(seq), counts };
+        let former = rules.streams.insert(path.into(), Arc::new(stream));
+        drop(rules);
+        drop(former);
+    }
+
+    /// Leave a path to Python.
+    fn remove_stream(&self, path: &str) {
+        let former = self.shared.write().streams.remove(path.as_bytes());
+        drop(former);
+    }
+
+    /// Which requests are admitted: all, or those with a token that has one of these hashes and has not expired, in
+    /// seconds since 1970; and whether they must name a host of this machine.
+    fn set_access(&self, required: bool, grants: Vec<Grant>, checks_host: bool) {
+        self.shared.write().access = Access { required, grants, checks_host };
+    }
+
+    /// The last record that the model of a path learned.
+    fn set_seq(&self, path: &str, seq: u64) {
+        if let Some(stream) = self.shared.read().streams.get(path.as_bytes()) {
+            stream.seq.store(seq, Relaxed);
+        }
+    }
+
+    /// The present time of the server, in milliseconds since 1970.
+    fn set_clock(&self, now: u64) {
+        self.shared.write().clock = (Instant::now(), now);
+    }
+
+    /// By name of the stream: the predictions in each bucket of durations, and the sum of durations in seconds.
+    fn counts(&self) -> HashMap<String, (Vec<u64>, f64)> {
+        self.shared.read().counts.iter().map(|(name, counts)| (name.clone(), counts.read())).collect()
+    }
+}
+
+impl PredictShortcut {
+    pub fn shared(&self) -> Arc<dyn Shortcut> {
+        self.shared.clone()
+    }
+}
+
+impl Shared {
+    /// A panic elsewhere leaves the rules as they were or as they should be.
+    fn read(&self) -> RwLockReadGuard<'_, Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Rules> {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What answers a request, and the server's time.
+    fn find(&self, request: &Request) -> Option<(Arc<Stream>, u64)> {
+        if request.method() != b"POST" || !request.query().is_empty() {
+            return None;
+        }
+        let rules = self.read();
+        let stream = rules.streams.get(request.path())?;
+        if !Fields::of(request)?.are_plain(&rules.access) {
+            return None;
+        }
+        let (start, time) = rules.clock;
+        Some((stream.clone(), time + start.elapsed().as_millis() as u64))
+    }
+}
+
+impl Shortcut for Shared {
+    fn answer(&self, request: &Request) -> Option<Reply> {
+        let (stream, now) = self.find(request)?;
+        if request.body().len() > LONGEST_BODY {
+            return None;
+        }
+        let body = PredictBody::read(request.body())?;
+        let start = Instant::now();
+        let mut prediction = Vec::with_capacity(24);
+        stream.predict(body.x, &mut prediction)?;
+        let duration = start.elapsed();
+
+        let mut record = Vec::with_capacity(body.x.len() + prediction.len() + 10);
+        record.extend_from_slice(b"{\"x\":");
+        record.extend_from_slice(body.x.as_bytes());
+        record.extend_from_slice(b",\"y\":");
+        record.extend_from_slice(&prediction);
+        record.push(b'}');
+
+        let id = body.id.as_deref().map(EventId::of_text);
+        let is_known = id.is_some().then_some(|id: &EventId| stream.pending.get().has(id.key()).unwrap_or(true));
+        let id = id.unwrap_or_else(|| self.new_ids.make(now));
+        let mut reply = Vec::with_capacity(200);
+        reply.extend_from_slice(b"{\"id\":");
+        match &id {
+            EventId::Uuid(_) => {
+                reply.push(b'"');
+                id.push_text(&mut reply);
+                reply.push(b'"');
+            }
+            EventId::Text(text) => push_string(&mut reply, text),
+        }
+        let event = Event { stream: stream.number, id, body: String::from_utf8(record).ok()? };
+        let stored: &[u8] = match self.queue.get().push(event, is_known) {
+            Pushed::Repeated => return None,
+            Pushed::Stored => b",\"stored\":true}",
+            Pushed::NotStored => b",\"stored\":false}",
+        };
+        stream.counts.add(duration);
+        reply.extend_from_slice(&stream.middle);
+        push_integer(&mut reply, stream.seq.load(Relaxed));
+        reply.extend_from_slice(b",\"y\":");
+        reply.extend_from_slice(&prediction);
+        reply.extend_from_slice(stored);
+        Some(Reply { status: 200, headers: self.headers.clone(), body: reply })
+    }
+}
+
+impl Stream {
+    /// Append the prediction as JSON. It is that of `ServedModel.predict`.
+    fn predict(&self, x: &str, out: &mut Vec<u8>) -> Option<()> {
+        let mut buffers = thread_buffers();
+        let ThreadBuffers { draft, scratch, answer, .. } = &mut *buffers;
+        let guarded = self.model.get().read_detached()?;
+        let model: &held::Model = guarded.held_detached::<Root>()?;
+        read_features(x, model.schema(), model.missing_is_zero(), draft)?;
+        match model.role() {
+            Role::AnomalyDetector => push_number(out, model.score(draft, scratch).ok()?),
+            role @ (Role::Classifier | Role::Regressor | Role::Clusterer) => {
+                model.predict(draft, Want::Class, answer, scratch).ok()?;
+                match role {
+                    Role::Regressor => push_number(out, answer.number),
+                    Role::Clusterer => {
+                        push_integer(out, index_of(&answer.cluster));
+                        Some(())
+                    }
+                    _ => {
+                        let entries = model.labels().entries();
+                        let code = answer.class.class.and_then(|code| entries.get(code as usize));
+                        push_label(out, code.and_then(Option::as_ref));
+                        Some(())
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, number: f64) -> Option<()> {
+    number.is_finite().then(|| push_float(out, number))
+}
+
+fn push_label(out: &mut Vec<u8>, label: Option<&Label>) {
+    match label {
+        None => out.extend_from_slice(b"null"),
+        Some(Label::Bool(flag)) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
+        Some(Label::Int(int)) => push_integer(out, int),
+        Some(Label::Text(text)) => push_string(out, text),
+    }
+}
+
+fn push_integer(out: &mut Vec<u8>, integer: impl std::fmt::Display) {
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{integer}");
+}
+
+/// The fields of a request that matter here.
+#[derive(Default)]
+struct Fields<'a> {
+    authorization: Option<&'a [u8]>,
+    content_type: Option<&'a [u8]>,
+    host: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    /// None if there are fields that Python must see: those of browsers and of tracing, and repeated ones.
+    fn of(request: &'a Request) -> Option<Self> {
+        let mut fields = Fields::default();
+        for (name, value) in request.headers() {
+            // The lengths of these names differ, so that one comparison is enough.
+            let (field, wanted): (_, &[u8]) = match name.len() {
+                4 => (&mut fields.host, b"host"),
+                12 => (&mut fields.content_type, b"content-type"),
+                13 => (&mut fields.authorization, b"authorization"),
+                6 if name.eq_ignore_ascii_case(b"origin") => return None,
+                11 if name.eq_ignore_ascii_case(b"traceparent") => return None,
+                _ => continue,
+            };
+            if name.eq_ignore_ascii_case(wanted) && field.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(fields)
+    }
+
+    fn are_plain(&self, access: &Access) -> bool {
+        self.content_type.is_none_or(is_json)
+            && access.admits_host(self.host)
+            && access.admits_token(self.authorization)
+    }
+}
+
+/// Whether the type of a body is JSON, with any parameters.
+fn is_json(content_type: &[u8]) -> bool {
+    let name = content_type.split(|&byte| byte == b';').next().unwrap_or_default();
+    name.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}

@@ -1,0 +1,72 @@
+"""Predictions that the HTTP server answers by itself: it knows the native models, and needs no Python for them."""
+
+from __future__ import annotations
+
+import threading
+
+from millstream import _core, roles
+from millstream.serve.engine import Engine
+from millstream.serve.served_model import ServedModel
+from millstream.serve.tokens import Tokens
+
+__all__ = ["Shortcut"]
+
+#: The method that answers for each role. A class that overrides it is left to Python.
+_VERBS = {
+    roles.CLASSIFIER: ("predict_one", _core.Model._predict_one),
+    roles.REGRESSOR: ("predict_one", _core.Model._predict_one),
+    roles.CLUSTERER: ("predict_one", _core.Model._predict_one),
+    roles.ANOMALY_DETECTOR: ("score_one", _core.Model._score_one),
+}
+
+
+class Shortcut:
+    """Tells the native shortcut which models it may answer for, and keeps it up to date."""
+
+    def __init__(self, engine: Engine, tokens: Tokens, headers: bytes, *, checks_host: bool) -> None:
+        self._engine, self._tokens, self._checks_host = engine, tokens, checks_host
+        self._lock = threading.Lock()
+        self._served: dict[str, ServedModel] = {}
+        self._shown: dict[str, int] = {}
+        self.native = _core.PredictShortcut(engine.committer.events, headers)
+        self.native.set_clock(engine.clock.now())
+
+    def sync(self) -> None:
+        """Follow the present models, routes, versions and tokens."""
+        with self._lock:
+            state = self._engine.state
+            wanted: dict[str, ServedModel] = {}
+            for name, served in list(state.models.items()):
+                stream = state.by_name.get(name)
+                if stream is None or name in state.routes or not _is_answered(served):
+                    continue
+                path = f"/v1/models/{name}/predict"
+                wanted[path] = served
+                self.native.set_stream(
+                    path, stream.number, name, served.model, stream.pending, served.version, served.seq
+                )
+            for path in self._served.keys() - wanted.keys():
+                self.native.remove_stream(path)
+            self._served = wanted
+            self._shown = {path: served.seq for path, served in wanted.items()}
+            is_open = self._checks_host and not self._tokens.active
+            self.native.set_access(self._tokens.active, self._tokens.grants("predict"), is_open)
+
+    def show_progress(self) -> None:
+        """After a group: the record that each model has learned last."""
+        with self._lock:
+            shown = self._shown
+            for path, served in self._served.items():
+                if shown[path] != served.seq:
+                    shown[path] = served.seq
+                    self.native.set_seq(path, served.seq)
+
+
+def _is_answered(served: ServedModel) -> bool:
+    """Whether the native shortcut predicts what `ServedModel.predict` does."""
+    if served.wants_proba and served.role is not roles.ANOMALY_DETECTOR:
+        return False
+    if served.role not in _VERBS or not isinstance(served.model, _core.Model) or not served.is_native:
+        return False
+    name, verb = _VERBS[served.role]
+    return getattr(type(served.model), name, None) is verb and name not in vars(served.model)
