@@ -237,10 +237,10 @@ def _python(folder: Path, sizes: Sizes) -> Iterator[Row]:
 
 def _idle(folder: Path, sizes: Sizes) -> Iterator[Row]:
     data = folder / "idle"
-    with served("native", data) as server:
+    # Opened before any load: afterwards they would use memory that the server has freed but not returned.
+    with served("native", data) as server, idle_connections(server, sizes.idle) as each:
         wrk(server, 64, 1, _PREDICT, _LINES, body=_lines())
-        with idle_connections(server, sizes.idle) as each:
-            load = wrk(server, 64, sizes.seconds, _PREDICT, _LINES, body=_lines())
+        load = wrk(server, 64, sizes.seconds, _PREDICT, _LINES, body=_lines())
     shutil.rmtree(data)
     yield Row(
         f"p99 of JSON predict at 64 connections with {sizes.idle:,} idle ones",

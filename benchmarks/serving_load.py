@@ -205,7 +205,10 @@ class Connection:
 
 @contextmanager
 def idle_connections(server: Served, count: int) -> Iterator[float]:
-    """Connections that have sent one request each and then are quiet. Gives the server's bytes for each."""
+    """Connections that have sent one request each and then are quiet. Gives the server's bytes for each.
+
+    At the end, all of them must still be open.
+    """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
     before = server.resident
@@ -216,6 +219,9 @@ def idle_connections(server: Served, count: int) -> Iterator[float]:
             opened.append(Connection(server.port))
             opened[-1].ask(request)
         yield (server.resident - before) / count
+        for connection in opened:
+            if connection.ask(request)[0] != 200:
+                raise RuntimeError("an idle connection was not answered")
     finally:
         for connection in opened:
             connection.close()
