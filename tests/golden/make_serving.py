@@ -1,4 +1,4 @@
-"""Write the data folder of a server that later versions must keep reading: `python tests/golden/make_serving.py`."""
+"""Write the data folder of a server that later versions must read: `python tests/golden/make_serving.py`."""
 
 from __future__ import annotations
 
