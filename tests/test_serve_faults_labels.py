@@ -9,11 +9,13 @@ import time
 from collections import Counter
 from functools import partial
 
+import pyarrow as pa
 import pytest
 
 import millstream
 from millstream import linear_model, serve
 from millstream.serve.clock import Clock
+from millstream.serve.encoding import ARROW, table_bytes
 from millstream.serve.engine import Engine
 from serving_process import LONG, Connection, replayed
 
@@ -272,3 +274,44 @@ def test_many_rollbacks_do_not_take_exponential_time(tmp_path):
                 expected.learn_one({"v": float(n)}, float(n))
         assert client.export("m") == expected.to_bytes()
     assert replayed(tmp_path / "data", from_start=True) == expected.to_bytes()
+
+
+@pytest.mark.parametrize("when", ["on_label", "on_window_close"])
+def test_early_labels_are_counted_when_their_events_arrive(tmp_path, when):
+    hands = Hands()
+    policy = {"window": 60, "early_window": 60, "learn_when": when}
+    with serve.Server(
+        linear_model.LinearRegression(),
+        name="m",
+        data=tmp_path / "data",
+        port=0,
+        policy=policy,
+        engine_settings={"clock": hands.clock},
+    ) as server:
+        client = serve.Client(server.url, retries=0)
+        assert client.label("m", "a", 1.0)["fate"] == "parked"
+        assert client.label("m", "bad", "text")["fate"] == "parked"
+        for id in ("a", "bad"):
+            client.predict("m", {"v": 1.0}, id=id, wait="durable")
+        assert client.model("m")["learned"] == (when == "on_label")
+        hands.seconds += 61
+        client.predict("m", {"v": 1.0}, wait="durable")
+        status = client.model("m")["labels"]
+        assert (status["fates"]["learned"], status["fates"]["quarantined"]) == (1, 1)
+        assert sum(status["fates"].values()) == status["received"] == 2
+
+
+@pytest.mark.parametrize("query", ["", "?wait=durable"])
+def test_predictions_of_several_types_in_a_table(tmp_path, query):
+    """The classes of a model may be strings and numbers; a column of Arrow has one type."""
+    with (
+        serve.Server(millstream.parse("GaussianNB"), name="m", data=tmp_path / "data", port=0) as server,
+        contextlib.closing(Connection(server.port)) as connection,
+    ):
+        client = serve.Client(server.url, retries=0)
+        for n, y in enumerate(("late", 1) * 20):
+            client.learn("m", {"v": float(n % 2)}, y)
+        body = table_bytes(pa.table({"v": [0.0, 1.0]}))
+        status, found = connection.send("POST", f"/v1/models/m/predict:batch{query}", body, content_type=ARROW)
+        assert status == 200
+        assert pa.ipc.open_stream(found).read_all()["y"].to_pylist() == ["late", "1"]

@@ -193,7 +193,13 @@ class State:
         if stream.parked and id in stream.parked:
             parked = stream.parked.pop(id)
             entry = Entry(record.seq, item, record.time, WAITING, 0)
-            self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
+            if stream.policy.learn_when == "on_window_close":
+                label = record._replace(seq=parked.seq, time=parked.time)
+                outcome = self._collect(stream, entry, parked.y, parked.w, {"y": parked.y, "w": parked.w}, label)
+            else:
+                outcome = self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
+            if outcome.fate is not Fate.COLLECTED:
+                stream.count(outcome.fate)
 
     def _learn_unlabelled(self, stream: Stream, served: ServedModel, id: str, x: Any, record: Record) -> None:
         try:
@@ -240,7 +246,11 @@ class State:
 
     def _first_label(self, id: str, seq: int) -> dict[str, Any] | None:
         """The label of an event in a record; None if the record closed a window, and has no label of the event."""
-        record = self.events.record(seq)
+        try:
+            record = self.events.record(seq)
+        except UnknownName:
+            # A label that came before its event may be trimmed from the log before it.
+            return None
         if record.kind == Kind.LABELS:
             return next((each for each in unpack_labels(record.body) if each["id"] == id), None)
         if record.kind in (Kind.LABEL, Kind.LEARN) and record.id == id:

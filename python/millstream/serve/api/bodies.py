@@ -51,11 +51,20 @@ def _result_bytes(results: list[dict[str, Any]]) -> bytes:
 
 def table_bytes(columns: dict[str, Any]) -> bytes:
     """Columns as Arrow IPC bytes."""
-    table = pa.table(columns)
+    table = pa.table({name: _array(values) for name, values in columns.items()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def _array(values: Any) -> pa.Array:
+    """A column; values of several types, such as the classes 1 and "late", become strings of JSON."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        texts = [each if each is None or isinstance(each, str) else write_json(each).decode() for each in values]
+        return pa.array(texts, pa.string())
 
 
 def table_of(call: Call) -> pa.Table | None:
