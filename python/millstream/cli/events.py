@@ -1,4 +1,4 @@
-"""`millstream events`: show the log of a data folder, also while its server runs."""
+"""`millstream events`: show the log of a data folder, even while its server is running."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _time(milliseconds: int) -> str:
 COMMAND = Command(
     "events",
     "show the log of a data folder",
-    "Reads and checks the records of a server's log, also while the server runs. The log is an SQLite database\n"
-    "with a documented schema (docs/serving.md), so SQL reads it too.",
+    "Reads and checks the records of a server's log, even while the server is running. The log is an SQLite\n"
+    "database with a documented schema (docs/serving.md), so it can also be queried with SQL.",
     (
         Option(("data",), "data folder of millstream serve", value="FOLDER", complete="file"),
         Option(("--first",), "number of the first record", value="SEQ", kind=count),

@@ -60,18 +60,18 @@ def main(given: Namespace) -> int:
 COMMAND = Command(
     "replay",
     "compute the state of a server from its log, offline",
-    "Replays the log of a data folder up to a record, and prints or saves the models. The bytes of a model are\n"
-    "those that the server had at that record. The folder is not changed, and its server may run meanwhile.",
+    "Replays the log of a data folder up to a record, and prints or saves the models, which are\n"
+    "bit-identical to those of the server at that record. The folder is not changed; its server may be running.",
     (
         Option(("data",), "data folder of millstream serve", value="FOLDER", complete="file"),
         Option(("--until",), "number of the last record to apply", value="SEQ", kind=count),
         Option(("--model",), "name of the model to save", value="NAME"),
         Option(("--save",), "file for the model", value="FILE", complete="file"),
-        Option(("--from-start",), "ignore snapshots and replay every record"),
+        Option(("--from-start",), "ignore snapshots and replay all records"),
         JSON,
     ),
     (
-        ("the present state", "replay ./data"),
+        ("the current state", "replay ./data"),
         ("a model as it was at record 1000", "replay ./data --until 1000 --model late --save late_1000.ms"),
     ),
     main,

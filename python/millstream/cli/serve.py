@@ -1,4 +1,4 @@
-"""`millstream serve`: answer predictions over HTTP, and learn from labels whenever they arrive."""
+"""`millstream serve`: serve predictions over HTTP, and learn from labels when they arrive."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _create_tokens(given: Namespace) -> int:
             name, _, scopes = text.partition(":")
             token = tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name)
             show.say(token)
-    show.remark("the token is shown once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    show.remark("the token is shown only once; send it as `Authorization: Bearer TOKEN`", given.quiet)
     return OK
 
 
@@ -122,10 +122,10 @@ def _report_recovery(server: Any, given: Namespace) -> None:
 
 COMMAND = Command(
     "serve",
-    "answer predictions over HTTP, and learn from labels whenever they arrive",
+    "serve predictions over HTTP, and learn from labels when they arrive",
     "Every prediction is stored with its features in the data folder. When its label arrives, seconds or weeks\n"
-    "later, the model learns what it was asked, once, even if the server was killed in between. Start it again\n"
-    "on the same folder to continue; a model that the folder knows is not read from its file again.",
+    "later, the model learns from the stored features exactly once, even if the server was killed in between.\n"
+    "Restart the server on the same folder to continue; models already in the folder are not read from files.",
     (
         Option(
             ("models",),
@@ -137,8 +137,8 @@ COMMAND = Command(
         ),
         Option(("--data",), "data folder", value="FOLDER", default="data", complete="file"),
         Option(("--host",), "address to listen on", value="ADDRESS", default="127.0.0.1"),
-        Option(("--port",), "port to listen on; 0 chooses one", value="PORT", kind=count, default=8000),
-        Option(("--name",), "name of a model, in the order of the models", value="NAME", many=True),
+        Option(("--port",), "port to listen on; 0 selects a free port", value="PORT", kind=count, default=8000),
+        Option(("--name",), "model name; repeat it in the order of the models", value="NAME", many=True),
         Option(("--metric",), "metric of new models; may be repeated", value="METRIC", many=True),
         *grouped(
             "labels of new models",
@@ -149,7 +149,7 @@ COMMAND = Command(
             ),
             Option(
                 ("--late",),
-                "what happens to a label after the window",
+                "what to do with a label that arrives after the window",
                 choices=("drop", "learn", "dead_letter"),
                 value="WHAT",
             ),
@@ -159,29 +159,29 @@ COMMAND = Command(
             Option(("--retain-age",), "remove records older than this from the log, such as 90d", value="SPAN"),
             Option(("--retain-bytes",), "keep the log below this size", value="BYTES", kind=positive),
             Option(("--max-connections",), "maximum number of connections", value="COUNT", kind=positive),
-            Option(("--max-body",), "maximum number of bytes of a request", value="BYTES", kind=positive),
-            Option(("--threads",), "threads of the protocol", value="COUNT", kind=positive),
+            Option(("--max-body",), "maximum size of a request body", value="BYTES", kind=positive),
+            Option(("--threads",), "number of HTTP threads", value="COUNT", kind=positive),
             Option(
                 ("--create-token",),
                 "create an access token with the scopes predict, label, admin or metrics, print it, and exit",
                 value="NAME:SCOPE,…",
                 many=True,
             ),
-            Option(("--salvage",), "open a damaged log without its damaged records"),
-            Option(("--demo",), "serve a model of flight delays that feeds itself, with late labels"),
-            Option(("--demo-rate",), "flights per second of the demo", value="COUNT", kind=positive, default=200),
+            Option(("--salvage",), "open a damaged log without the damaged records"),
+            Option(("--demo",), "serve a flight-delay model with a built-in client that sends late labels"),
+            Option(("--demo-rate",), "flights per second in the demo", value="COUNT", kind=positive, default=200),
         ),
         QUIET,
     ),
     (
-        ("serve a saved model; its name is late", "serve late.ms --data ./data"),
+        ("serve a saved model under the name late", "serve late.ms --data ./data"),
         (
-            "a new model, by its description",
+            "serve a new model",
             'serve "StandardScaler | LogisticRegression" --name late --data ./data',
         ),
-        ("watch a model of flight delays learn", "serve --demo --data ./demo"),
+        ("run the flight-delay demo", "serve --demo --data ./demo"),
         (
-            "create a token for clients that predict and label",
+            "create a token for clients that request predictions and send labels",
             "serve --data ./data --create-token web:predict,label",
         ),
     ),

@@ -1,5 +1,4 @@
-"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the
-outcomes."""
+"""The log thread: numbers proposals, commits them in groups, applies them to the state, and reports outcomes."""
 
 from __future__ import annotations
 
@@ -39,18 +38,18 @@ _TICK = 1.0
 
 
 class QueueFull(MillstreamError):
-    """More proposals wait than the server accepts."""
+    """Too many proposals are waiting."""
 
 
 class Stopped(MillstreamError):
-    """The log accepts no more records."""
+    """The log no longer accepts records."""
 
 
 class Committer:
     """Owns the state: only its thread changes it.
 
-    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the
-    state take it; predictions do not need it.
+    `lock` is held while a group is applied, and is released during the commit. Threads that read several values
+    of the state acquire it; predictions do not need it.
     """
 
     def __init__(
@@ -69,13 +68,13 @@ class Committer:
         self.lock = threading.Lock()
         self.max_queue = max_queue
         self.after_group, self.snapshot, self.failed = after_group, snapshot, failed
-        #: Called in the log thread after an operation has changed which models there are.
+        #: Called in the log thread after an operation has changed the set of models.
         self.administered = administered
         #: Events that were predicted natively, and the ids of all events that are not in the state yet.
         self.events = EventQueue(max_queue)
-        #: Events that a full disk took, and the last error of the disk.
+        #: Number of events lost to a full disk, and the last disk error.
         self.lost_events = 0
-        #: Records that were refused because too many waited.
+        #: Number of records refused because too many were waiting.
         self.shed = 0
         self.disk_error: str | None = None
         #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
@@ -83,7 +82,7 @@ class Committer:
         self.learning: dict[str, Histogram] = {}
         self.groups = 0
         self.committed = 0
-        #: Since when a record is being applied, and the stream of that record.
+        #: Start time and stream of the record that is being applied.
         self._applying: tuple[float, str] | None = None
         self._queue: deque[Proposal] = deque()
         self._proposing = threading.Lock()
@@ -99,7 +98,7 @@ class Committer:
         self._thread.start()
 
     def propose(self, proposal: Proposal) -> None:
-        """Hand a record to the log thread."""
+        """Pass a record to the log thread."""
         with self._proposing:
             if self._stopped is not None or self._stopping:
                 raise Stopped("serve: the log accepts no more records")
@@ -129,7 +128,7 @@ class Committer:
         return found[0]
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Commit what was proposed, then end the thread. False if it did not end in time."""
+        """Commit the proposed records and stop the thread. False if it did not stop in time."""
         with self._proposing:
             self._stopping = True
         self.events.close()
@@ -139,13 +138,13 @@ class Committer:
         return not self._thread.is_alive()
 
     def request_snapshot(self) -> None:
-        """Take a snapshot after the present group."""
+        """Take a snapshot after the current group."""
         self._wanted_snapshot = True
         self.events.notify()
 
     @contextmanager
     def reading(self, timeout: float = 10.0) -> Iterator[None]:
-        """Hold the state still, to read several values of it."""
+        """Lock the state, to read several values consistently."""
         if not self.lock.acquire(timeout=timeout):
             raise Stopped(f"serve: a learner has not returned for {timeout:g} seconds")
         try:
@@ -154,13 +153,13 @@ class Committer:
             self.lock.release()
 
     def wait_for(self, stream: int, id: str, timeout: float = 5.0) -> None:
-        """Wait until an event is in the state, or is lost."""
+        """Wait until an event is in the state or is lost."""
         end = time.monotonic() + timeout
         while self.events.is_in_flight(stream, id) and time.monotonic() < end:
             time.sleep(0.001)
 
     def stalled(self, seconds: float) -> str | None:
-        """The stream whose record has been applied for so long that a learner must hang, or None."""
+        """The stream whose record has taken so long to apply that its learner must be hanging, or None."""
         applying = self._applying
         return applying[1] if applying is not None and perf_counter() - applying[0] >= seconds else None
 
@@ -189,7 +188,7 @@ class Committer:
             self._fail(error, group or [])
 
     def _fail(self, error: BaseException, group: list[Proposal]) -> None:
-        """Refuse everything from now on: memory and log may differ."""
+        """Refuse all further records, because memory and log may differ."""
         self._stopped = error
         self.events.close()
         for proposal in group:
@@ -217,13 +216,14 @@ class Committer:
         return [Proposal(Kind.TICK, None, None, "")] if self._is_tick_due() else []
 
     def _is_tick_due(self) -> bool:
-        """Whether time alone would change something: a window or a parked label may be due."""
+        """Whether the passing of time changes the state: a window or a parked label may be due."""
         now = self.clock.now()
         return any(stream.has_due(now) for stream in self.state.streams.values())
 
     def _commit(self, group: list[Proposal]) -> bool:
-        """Write and apply proposals, and before them all events that were predicted natively: a label that was
-        proposed follows its event. Returns whether there was anything."""
+        """Write and apply proposals, after all events that were predicted natively, so that a proposed label
+        follows
+        its event. Returns whether there was anything to write."""
         now = max(self.state.time, self.clock.now())
         events = self.events.take(self.store.seed, self.store.last_seq + 1, now)
         try:
@@ -247,7 +247,7 @@ class Committer:
                 screened = screening.outcomes(proposal)
                 draft = _draft(proposal, screened, max(now, proposal.time or 0))
             except (TypeError, ValueError) as error:
-                # What cannot be written as JSON is not written at all.
+                # A body that is not valid JSON is not written.
                 _answer(proposal, InvalidValue(f"serve: cannot be stored: {error}"))
                 continue
             if screened is not None and all(outcome is not None for outcome in screened):
@@ -317,7 +317,7 @@ class Committer:
                 stream.count(outcome.fate)
 
     def _lose(self, kept: list[tuple[Proposal, Any]], error: StoreFull) -> None:
-        """The disk is full: the state stays as it is."""
+        """Handle a full disk: the state is unchanged."""
         self.disk_error = str(error)
         self.events.set_storing(False)
         for proposal, _ in kept:
@@ -342,8 +342,8 @@ def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int)
 
 
 def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
-    """What the state needs of the body: the labels that were not screened out, the features of an event, or the
-    ids of a batch of events."""
+    """The content of the body that the state needs: the labels that passed screening, the features of an event, or
+    the ids of a batch of events."""
     if proposal.kind == Kind.LABELS and screened is not None:
         return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
     return None if proposal.kind == Kind.ADMIN else proposal.parsed
@@ -355,5 +355,5 @@ def _answer(proposal: Proposal, outcome: Any) -> None:
         return
     try:
         answer(outcome)
-    except Exception as error:  # one client's reply must not end the log of all
+    except Exception as error:  # a failed reply to one client must not stop the log
         traceback.print_exception(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a server is without its protocol: a data folder, the log in it, and the state that follows from the log."""
+"""The server without its protocol: a data folder, its log, and the state computed from the log."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from millstream.serve.store import EventStore
 
 __all__ = ["Engine", "Recovery"]
 
-#: Records of a replay whose events are read together.
+#: Number of records in a replay whose events are read together.
 _PART = 2000
-#: Versions of a model whose state is kept.
+#: Number of versions of a model whose state is kept.
 _MOST_VERSIONS = 1000
 
 
 class Recovery:
-    """What happened when a folder was opened."""
+    """Report of opening a data folder."""
 
     def __init__(self) -> None:
         self.snapshot_seq = 0
@@ -58,7 +58,7 @@ class Engine:
     data
         The data folder; it is created if it does not exist.
     models
-        Models by name. A model whose name the folder knows continues from the log. A learner written in Python
+        Models by name. A model that is already in the folder continues from the log. A learner written in Python
         must be given at every start, untrained or in the same state, because its state cannot be saved as data;
         it is replayed.
     policy
@@ -96,12 +96,12 @@ class Engine:
         self.metrics = None if metrics is None else list(metrics)
         self.retention = retention
         self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
-        # A rebuild starts from the model as it was given.
+        # A rebuild starts from the model as given.
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
         self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
         self._versions = self.folder.path / "versions"
-        #: States of models that replays within the present rebuild have computed.
+        #: Model states computed by replays within the current rebuild.
         self._rebuilt: dict[tuple[str, int, frozenset[str]], tuple[dict[str, Any], dict[str, bytes]]] = {}
         self._depth = 0
         try:
@@ -123,7 +123,7 @@ class Engine:
     # ------------------------------------------------------------------------------------------------ recovery
 
     def _opened_store(self, salvage: bool) -> Any:
-        """The log; offline a reader of it, so that nothing is written."""
+        """The log; offline, a read-only view of it."""
         if self.read_only:
             return RecordReader(self.folder.events, Disk())
         return EventStore(self.folder.events, salvage=salvage)
@@ -157,7 +157,7 @@ class Engine:
         return state
 
     def _restore(self, state: State, found: Snapshot) -> None:
-        """Continue from a snapshot whose checksums are right; its content may still be of another program."""
+        """Continue from a snapshot with valid checksums; its content may still come from another program."""
         try:
             state.restore(found.header, found.blobs)
             if state.seq != found.seq:
@@ -169,7 +169,7 @@ class Engine:
             ) from None
 
     def _replay(self, state: State, last: int) -> int:
-        """Apply the records up to the number `last`. Returns how many."""
+        """Apply the records up to number `last`. Returns how many were applied."""
         records = self.store.read(state.seq + 1, last)
         count = 0
         while part := list(islice(records, _PART)):
@@ -194,8 +194,8 @@ class Engine:
     def _rebuild(self, name: str, body: dict[str, Any], seq: int) -> ServedModel:
         """The model after record `to`, without the labels of the excluded events: a replay into an empty state.
 
-        The result of the rollback in record `seq` is kept: a later recovery needs it when older records are
-        trimmed.
+        The result of the rollback in record `seq` is kept, because a later recovery needs it once older records
+        are trimmed.
         """
         to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
         done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
@@ -206,8 +206,8 @@ class Engine:
         return done
 
     def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        """A replay meets the rollbacks before it, which are replays too. Each one is computed once: otherwise
-        every further rollback would take twice as long."""
+        """Restore the result of an earlier rollback. A replay contains the rollbacks before it, which are replays
+        too. Each is computed once; otherwise every further rollback would take twice as long."""
         known = self._rebuilt.get((name, to, exclude))
         if known is not None:
             return _served(name, *known)
@@ -223,7 +223,7 @@ class Engine:
         return done
 
     def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        # A state without some labels must not be kept as that of a version.
+        # A state without the excluded labels must not be stored as a version.
         state = State(EventReader(self.store), self._make_model, self._rebuild, lambda served, seq: None)
         state.excluded = {name: exclude}
         if not exclude:
@@ -232,7 +232,7 @@ class Engine:
                 state.restore(found.header, found.blobs)
         if state.seq + 1 < self.store.first_seq:
             raise InvalidValue(
-                f"serve: cannot go back to record {to}: the log starts at record {self.store.first_seq}"
+                f"serve: cannot restore record {to}: the log starts at record {self.store.first_seq}"
             )
         self._replay(state, to)
         if name not in state.models:
@@ -240,7 +240,8 @@ class Engine:
         return state.models[name]
 
     def _keep(self, served: ServedModel, seq: int) -> None:
-        """Save the state of a model under the number of a record, so that it outlives the records before."""
+        """Save the state of a model under a record number, so that it remains available after earlier records are
+        trimmed."""
         if self.read_only or not served.is_native:
             return
         folder = self._versions / served.folder_id
@@ -250,7 +251,7 @@ class Engine:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
             except OSError as error:
-                # The disk is full. A replay gives the same state as long as the log reaches back so far.
+                # The disk is full. A replay gives the same state while the log still contains the records.
                 self.recovery.notes.append(f"state {seq} of {served.name} is not saved: {error.strerror or error}")
 
     def _kept(self, name: str, folder_id: str, seq: int) -> ServedModel | None:
@@ -269,7 +270,7 @@ class Engine:
     # ------------------------------------------------------------------------------------------------- running
 
     def start(self) -> None:
-        """Start the log thread, and create the given models that the folder does not know."""
+        """Start the log thread, and create the given models that are not in the folder yet."""
         self.committer.start()
         for name, model in self.given.items():
             if name not in self.state.models:
@@ -312,7 +313,7 @@ class Engine:
         return self.committer.ask(Proposal(Kind.ADMIN, None, None, text, parsed=stream), timeout)
 
     def stop(self, timeout: float | None = 30.0) -> None:
-        """Commit what was proposed, take a last snapshot, release the folder."""
+        """Commit the proposed records, take a final snapshot, and release the folder."""
         if not self.read_only:
             ended = self.committer.stop(timeout)
             if ended and self.committer._stopped is None and self.state.seq > self._snapshot_seq:
@@ -328,7 +329,7 @@ class Engine:
         return all(served.is_native for served in self.state.models.values())
 
     def maybe_snapshot(self) -> None:
-        """Ask for a snapshot if one is due."""
+        """Request a snapshot if one is due."""
         new = self.state.seq - self._snapshot_seq
         waited = time.monotonic() - self._snapshot_time
         if new >= self.snapshot_records or (new > 0 and waited >= self.snapshot_seconds):
@@ -351,7 +352,7 @@ class Engine:
         self.snapshot_written = time.time()
 
     def _trim(self, state: State) -> None:
-        """Remove records that retention allows to remove."""
+        """Remove the records that `retention` does not keep."""
         if self.retention is not None:
             needed = first_needed(state, snapshot_seqs(self.folder))
             keep = self.retention.limit(self.store, self.clock.now(), needed)
@@ -360,7 +361,7 @@ class Engine:
 
 
 def _served(name: str, header: dict[str, Any], blobs: dict[str, bytes]) -> ServedModel:
-    """A model as it was saved."""
+    """A saved model."""
     served = ServedModel(name, millstream.from_bytes(blobs["model"]), header["metrics"])
     served.restore(header, blobs)
     return served
