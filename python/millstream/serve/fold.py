@@ -1,8 +1,8 @@
 """The state of a server as a fold over its log.
 
 Applying a committed record is the only way to change this state, and the result depends on the record and the
-state alone: not on a clock, on threads or on how records were grouped. Recovery is therefore the newest snapshot
-and a replay of the records after it.
+state alone, not on a clock, on threads or on how records were grouped. Recovery therefore loads the newest
+snapshot and replays the records after it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = ["State"]
 
 #: The end of the body of a deferred event.
 DEFERRED_END = ',"d":true}'
-#: Kinds and fates of common records. Looking up a member of an enumeration takes 80 ns, several times a record.
+#: Kinds and fates of common records. Looking up an enum member takes 80 ns, and each record needs several.
 _EVENT, _LABEL, _LABELS = int(Kind.EVENT), int(Kind.LABEL), int(Kind.LABELS)
 _TICK, _ADMIN = int(Kind.TICK), int(Kind.ADMIN)
 _LEARNED, _SCORED, _PARKED, _COLLECTED = Fate.LEARNED, Fate.SCORED, Fate.PARKED, Fate.COLLECTED
 _QUARANTINED = Fate.QUARANTINED
 _new = tuple.__new__
-#: Windows that are closed in one step; the loop goes on until none is due.
+#: Number of windows closed in one step; the loop continues until none is due.
 _MOST_CLOSED = 4096
 
 
 class State:
-    """Models, routes and streams after the records 1 to `seq`.
+    """Models, routes and streams after records 1 to `seq`.
 
     `events` reads events back from the log. `make_model` creates the model of a "create" record, and `rebuild`
-    the state of a model as a rollback demands it; both are deterministic functions of the log and of the data
+    computes the state of a model for a rollback; both are deterministic functions of the log and of the data
     folder. `keep_version` saves the state of a model that gets a name.
     """
 
@@ -61,9 +61,9 @@ class State:
         self.routes: dict[str, Route] = {}
         self.streams: dict[int, Stream] = {}
         self.by_name: dict[str, Stream] = {}
-        #: The largest number of a stream so far. Numbers are not used again, because old records have them.
+        #: The largest stream number so far. Numbers are not reused, because old records refer to them.
         self.last_stream = 0
-        #: Labels that a model must not learn during a rebuild, by event id.
+        #: Event ids whose labels a model must not learn during a rebuild.
         self.excluded: dict[str, Collection[str]] = {}
 
     # --------------------------------------------------------------------------------------------------- apply
@@ -71,7 +71,7 @@ class State:
     def apply(self, record: Record, parsed: Any = None) -> Any:
         """Apply one record. Returns the outcome of a label, a list of outcomes of a batch, or None.
 
-        `parsed` is the content of the body, if the caller has it already.
+        `parsed` is the content of the body, if the caller has parsed it already.
         """
         seq, kind, time, number, id, _ = record
         if seq <= self.seq:
@@ -100,14 +100,14 @@ class State:
             try:
                 return self._administer(record, parse_json(record.body))
             except MillstreamError as error:
-                # A replay meets the same record and must reach the same state.
+                # A replay applies the same record and must reach the same state.
                 return error
             except KeyError as error:
                 return UnknownName(f"serve: {error.args[0]!r} was deleted before")
         return None
 
     def prefetch(self, records: Iterable[Record]) -> None:
-        """Read together the events that the labels of some records belong to; `apply` then has them in memory."""
+        """Read the events of the labels in some records together, so that `apply` finds them in memory."""
         ids: dict[int, list[str]] = {}
         for _, kind, _, number, id, body in records:
             if kind == _LABEL:
@@ -119,7 +119,7 @@ class State:
         self.events.prefetch([entry[0] for entries in found for entry in entries if entry is not None])
 
     def apply_events(self, group: EventGroup, rows: list[Row]) -> None:
-        """Apply a group of events. The result is that of `apply` for each of its records."""
+        """Apply a group of events. The result equals that of `apply` for each record."""
         if not all(self._only_remembers(number) for number in group.streams):
             for row in rows:
                 self.apply(record_of(row))
@@ -140,14 +140,14 @@ class State:
             self._close(stream, evicted)
 
     def _only_remembers(self, number: int) -> bool:
-        """Whether an event of a stream has no effect but that it waits for a label."""
+        """Whether the only effect of an event of a stream is that it waits for a label."""
         stream = self.streams.get(number)
         if stream is None or stream.parked or stream.collected:
             return False
         return not any(self.models[name].learns_without_labels for name in self._members(stream))
 
     def _without_stream(self, kind: int, record: Record, parsed: Any) -> Any:
-        """A record that was on its way while its model was deleted: it has no effect."""
+        """Handle a record that was in flight when its model was deleted; it has no effect."""
         outcome = Outcome(Fate.UNKNOWN, 0, "the model was deleted")
         if kind == Kind.LABELS:
             return [outcome for _ in (unpack_labels(record.body) if parsed is None else parsed)]
@@ -235,7 +235,7 @@ class State:
         return None
 
     def _repeated(self, id: str, entry: Entry, body: dict[str, Any]) -> Outcome:
-        """A label of an event that has one."""
+        """Handle a label of an event that already has one."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
             # The window was closed with the default label.
@@ -245,7 +245,8 @@ class State:
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
 
     def _first_label(self, id: str, seq: int) -> dict[str, Any] | None:
-        """The label of an event in a record; None if the record closed a window, and has no label of the event."""
+        """The label of an event in a record; None if the record closed a window and contains no label of the
+        event."""
         try:
             record = self.events.record(seq)
         except UnknownName:
@@ -290,7 +291,7 @@ class State:
         return self._join(stream, id, entry, y, w, x, record.seq, record.time)
 
     def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
-        """A label without an event: learned if its features came along, else parked or refused."""
+        """Handle a label without an event: learned if it includes features, otherwise parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
         if "x" in body:
             return self._learn_labelled(stream, id, body["x"], y, w, record, item)
@@ -362,7 +363,7 @@ class State:
         seq: int,
         time: int,
     ) -> Outcome:
-        """Let every model of a stream learn one example; without `served_as` it is not scored."""
+        """Learn one example with every model of a stream; without `served_as`, it is not scored."""
         fate, reason = _LEARNED, ""
         route = self.routes.get(stream.name)
         champion = stream.name if route is None else route.champion
@@ -398,7 +399,7 @@ class State:
         return outcome
 
     def _learn_example(self, record: Record, body: dict[str, Any]) -> Outcome:
-        """A labelled example without a prediction."""
+        """Handle a labelled example without a prediction."""
         stream = self.streams[record.stream]
         stream.received += 1
         id = None if record.id is None else str(record.id)
@@ -419,7 +420,7 @@ class State:
     def _learn_labelled(
         self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record, item: int = 0
     ) -> Outcome:
-        """Learn an example that came with its features; its id is remembered, so that it is learned once."""
+        """Learn an example that includes its features; its id is remembered, so that it is learned only once."""
         outcome = self._teach(stream, id or "", x, y, w, None, record.seq, record.time)
         if outcome.fate is not Fate.QUARANTINED:
             stream.examples += 1
@@ -430,7 +431,7 @@ class State:
     # ------------------------------------------------------------------------------------------------- windows
 
     def _close_windows(self, stream: Stream) -> None:
-        """Close the windows that are over, forget events that closed a window ago, expire parked labels."""
+        """Close due windows, forget events after twice their window, and expire parked labels."""
         policy = stream.policy
         if policy.acts_on_close:
             while True:
@@ -453,7 +454,7 @@ class State:
             stream.count(Fate.EXPIRED)
 
     def _close(self, stream: Stream, forgotten: Iterable[tuple[int, ...]]) -> None:
-        """Events that are forgotten: those without a label are counted."""
+        """Handle forgotten events: those without a label are counted."""
         for entry in forgotten:
             key = (entry[0], entry[1])
             if key in stream.collected:
@@ -480,7 +481,7 @@ class State:
             )
             if outcome.fate is not Fate.QUARANTINED:
                 stream.count(Fate.DEFAULT)
-            # The record of the event, because no record holds the label.
+            # Use the record of the event, because no record contains the label.
             stream.pending.mark(event.id, LABELLED, entry.seq)
             return
         try:
@@ -539,7 +540,7 @@ class State:
     def _roll_back(self, record: Record, body: dict[str, Any]) -> None:
         name = body["model"]
         also = self.excluded.get(name, ())
-        # A rebuild that leaves labels out must leave them out of the rollbacks on its way, too.
+        # A rebuild that excludes labels must also exclude them from earlier rollbacks.
         rebuilt = self._rebuild(name, body | {"exclude": [*body["exclude"], *also]}, 0 if also else record.seq)
         rebuilt.versions = self.models[name].versions
         rebuilt.seq = record.seq
@@ -567,7 +568,7 @@ class State:
     # ------------------------------------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The whole state as plain data and named bytes."""
+        """The complete state as plain data and named bytes."""
         blobs: dict[str, bytes] = {}
         header: dict[str, Any] = {
             "seq": self.seq,

@@ -1,15 +1,15 @@
 """The data folder of a server.
 
 ```
-millstream.json     version of the layout, and the version of millstream that made it
+millstream.json     version of the layout, and the version of millstream that created it
 lock                locked by the server that uses the folder; holds its process id
 events.db           the event store, with events.db-wal, events.db-shm and events.acked
-models/<id>.ms      initial state of each model, under an id made by the server
+models/<id>.ms      initial state of each model, under an id chosen by the server
 snapshots/<seq>.snapshot
 tokens.json         hashed tokens
 ```
 
-Names of models come from clients, so that no file is named after one.
+Clients choose model names, so files are not named after models.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT = 1
 
 _ID = re.compile(r"[0-9a-f]{1,32}").fullmatch
 
-#: What an interrupted creation may leave.
+#: Files that an interrupted creation may leave behind.
 _BEGUN = {"lock", "models", "snapshots"}
 
 
@@ -45,7 +45,7 @@ class DataFolder:
     Parameters
     ----------
     path
-        The folder; it is created if there is none.
+        The folder; created if it does not exist.
     read_only
         Do not lock or change the folder, which must exist. A server may use it at the same time.
     """
@@ -73,7 +73,7 @@ class DataFolder:
             raise
 
     def model_file(self, id: str) -> Path:
-        """The file of a model's initial state. Ids are hexadecimal digits, so that no id leaves the folder."""
+        """The file of a model's initial state. Ids consist of hexadecimal digits, so no path leaves the folder."""
         if not isinstance(id, str) or not _ID(id):
             raise InvalidValue(f"data folder: the id of a file must be hexadecimal digits, got {quoted(id)}")
         return self.models / f"{id}.ms"
@@ -102,7 +102,7 @@ class DataFolder:
         self.close()
 
     def _check(self) -> bool:
-        """Whether this is a data folder; raises an error, and touches nothing, if it cannot be used."""
+        """Whether this is a data folder; raises an error, without changing anything, if it cannot be used."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidState(f"{self.path} is a file, not a data folder")
         try:
@@ -164,7 +164,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: IO[bytes]) -> None:
-        # Behind the process id, which others must be able to read.
+        # After the process id, which other processes must be able to read.
         file.seek(4096)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 

@@ -1,4 +1,4 @@
-"""From a request to a reply: find the operation, check the token, run it, turn errors into problems."""
+"""Request handling: find the operation, check the token, run the operation, convert errors to problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_PATH = 2048
 
 
 class Handler:
-    """Answers requests. `respond` gets the reply, at once or later."""
+    """Answers requests. `respond` receives the reply, immediately or later."""
 
     def __init__(self, server: Any, tokens: Tokens) -> None:
         self.server = server
@@ -51,7 +51,7 @@ class Handler:
                 if call.span is not None:
                     respond = call.respond = call.span.ending(respond)
             if operation.is_slow:
-                # It waits for the log, and may replay it: predictions go on meanwhile.
+                # The operation waits for the log and may replay it; predictions continue meanwhile.
                 self._slow.submit(self._run_slow, operation, call)
                 return
             if operation.reads_state:
@@ -61,7 +61,7 @@ class Handler:
         except Exception as error:  # a learner written in Python may raise anything
             problem = problem_of(error)
             if request.path.startswith("/v2"):
-                # The Open Inference Protocol wants the message in this member.
+                # The Open Inference Protocol requires the message in this member.
                 problem.more["error"] = problem.detail
             reply = problem.reply()
         if reply is not None:
@@ -77,7 +77,7 @@ class Handler:
         self.server.flush()
 
     def close(self) -> None:
-        """End the threads of slow operations."""
+        """Stop the threads of slow operations."""
         self._slow.shutdown(wait=False, cancel_futures=True)
         self._reading.shutdown(wait=False, cancel_futures=True)
 
@@ -92,7 +92,7 @@ class Handler:
                 node = node[part]
             elif "{}" in node:
                 node = node["{}"]
-                # Decoded after the split, so that an encoded slash stays in its place.
+                # Decoded after the split, so that an encoded slash does not separate segments.
                 found.append(unquote(part, errors="replace"))
             else:
                 raise Problem(404, "not-found", f"no resource {path[:200]!r}")

@@ -29,7 +29,7 @@ _PATH = {
 
 
 def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The document of these operations. One without a description is an error of the program."""
+    """The OpenAPI document of the operations. An operation without a description is a programming error."""
     paths: dict[str, dict[str, Any]] = {}
     used: set[str] = set()
     for operation in operations:
@@ -65,7 +65,7 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
 def _operation(operation: Operation, description: Description, used: set[str]) -> dict[str, Any]:
     name = operation.run.__name__.lstrip("_")
     if name in used:
-        # The same function behind a second path, such as that of a version.
+        # A function may have a second path, such as that of a version.
         name = f"{name}_{operation.names[-1]}"
     used.add(name)
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A record that is proposed to the log, and who gets the outcome."""
+"""A record that is proposed to the log, with the callback for its outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Proposal:
     """A record before it has a number. `answer` is called in the log thread with the outcome, or with an
     exception.
 
-    The items of a batch of labels are in `parsed`; its body is written once repeated labels are sorted out.
+    The items of a batch of labels are in `parsed`; its body is written after repeated labels are filtered out.
     """
 
     __slots__ = ("answer", "body", "id", "kind", "parsed", "stream", "time")
