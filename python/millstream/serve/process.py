@@ -14,7 +14,7 @@ __all__ = ["process_metrics"]
 def process_metrics(page: Page, started: float) -> None:
     """Add the metrics of this process. Metrics that the system does not provide are left out."""
     page.counter("process_cpu_seconds_total", "CPU time of the process.", [({}, time.process_time())])
-    page.gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970.", [({}, started)])
+    page.gauge("process_start_time_seconds", "Start time of the server, in seconds since 1970.", [({}, started)])
     memory = _memory()
     page.gauge("process_resident_memory_bytes", "Resident memory.", [({}, memory.get("VmRSS"))])
     page.gauge("process_virtual_memory_bytes", "Virtual memory.", [({}, memory.get("VmSize"))])

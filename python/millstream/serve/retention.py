@@ -1,4 +1,4 @@
-"""How much of the log is kept: records that a snapshot covers and nobody waits for may be removed."""
+"""Retention of the log: records that are covered by a snapshot and not needed by labels may be removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model with its scores: what is learned, how good its predictions as served were, and where they drifted."""
+"""A model with the metrics and drifts of its served predictions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from millstream.serve.curve import Curve
 
 __all__ = ["Prediction", "ServedModel", "plain_prediction"]
 
-#: Number of recent labels of the metric in the live curve.
+#: Window size of the recent metric in the live curve.
 _RECENT = 1000
-#: Drifts that are remembered.
+#: Maximum number of remembered drifts.
 _MOST_DRIFTS = 1000
 
 #: Roles that can be served.
@@ -33,7 +33,7 @@ _SERVED = (
 
 
 class Prediction(NamedTuple):
-    """A prediction as it is answered and stored: plain data, and the probability of each class if it is wanted."""
+    """A prediction as returned and stored: plain data, and the class probabilities if requested."""
 
     y: Any
     proba: list[tuple[Any, float]] | None = None
@@ -55,8 +55,8 @@ def plain_prediction(who: str, value: Any) -> Any:
 class ServedModel:
     """One model of a server.
 
-    `learned` counts the examples that it has learned since it was created here, and `scored` those of them that
-    were predicted before. Scores use the prediction as served, not a new one.
+    `learned` counts the examples learned since the model was created on this server, and `scored` those of them
+    that were predicted before. Scores use the served prediction, not a new one.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class ServedModel:
             raise InvalidType(f"serve: only {roles.one_of(_SERVED)} can be served, got {found}")
         self.name = name
         self.role: Role = role
-        #: Whether it learns an example when it is predicted: its role has no target.
+        #: Whether the model learns an example when it predicts it, because its role has no target.
         self.learns_without_labels = role.truth is roles.Truth.NONE
-        #: Types of labels of which every value is valid.
+        #: Label types for which every value is valid.
         self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
         self.model = model
         self.title = title_of(model)
@@ -78,13 +78,13 @@ class ServedModel:
         self.folder_id = folder_id
         self.metric_names = list(metric_names if metric_names is not None else role.metrics)
         if role is roles.CLUSTERER:
-            # The silhouette needs distances, which an event does not keep.
+            # The silhouette needs distances, which events do not contain.
             self.metric_names = [each for each in self.metric_names if each != "Silhouette"]
         self.seq = 0
         self.learned = 0
         #: Named versions: the record after which each was named.
         self.versions: dict[str, int] = {}
-        #: A learner written in Python need not be safe to use in two threads.
+        #: A learner written in Python need not be thread-safe.
         self.lock = threading.RLock()
         self._reset_scores()
 
@@ -96,7 +96,7 @@ class ServedModel:
         self.detector = drift.ADWIN()
         self.curve = Curve()
         self.drifts: list[dict[str, Any]] = []
-        #: All drifts, also those that are not remembered any more.
+        #: Number of all drifts, including those no longer remembered.
         self.drift_count = 0
         self.wants_proba = any(_wants_proba(metric) for metric in self.metrics)
 
@@ -154,7 +154,7 @@ class ServedModel:
             raise InvalidType(f"{self.title}: a class label must be a bool, int or str, got {type(y).__name__}")
 
     def learn(self, x: Any, y: Any, w: float, seq: int) -> None:
-        """Learn one example. An error leaves a native model as it was."""
+        """Learn one example. An error leaves a native model unchanged."""
         self.check(y, w)
         if self.role is roles.FORECASTER:
             self.model.learn_one(float(y), x or None)
@@ -174,14 +174,14 @@ class ServedModel:
         self.seq = seq
 
     def score(self, prediction: Prediction, y: Any, w: float, seq: int, time: int) -> None:
-        """Compare the prediction as served with its label."""
+        """Compare the served prediction with its label."""
         predicted: Any = prediction.y
         if self.role is roles.FORECASTER:
             predicted, y = predicted[0], float(y)
         elif prediction.proba is not None:
             predicted = dict(prediction.proba)
         if predicted is None or predicted == {}:
-            # Nothing was predicted before the first label.
+            # There was no prediction before the first label.
             self.unscored += 1
             return
         try:
@@ -236,7 +236,7 @@ class ServedModel:
     # ------------------------------------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Everything that can influence a later prediction or figure: plain data, and the bytes of components."""
+        """All state that can influence later predictions or metrics: plain data, and the bytes of components."""
         data = {
             "metrics": self.metric_names,
             "seq": self.seq,

@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
 
 
 class InvalidSnapshot(NamedTuple):
-    """The file name of a snapshot that cannot be used, and why."""
+    """The file name of a snapshot that cannot be used, and the reason."""
 
     name: str
     reason: str
@@ -86,7 +86,7 @@ def write_snapshot(
         crash_point("snapshot.before_folder_sync")
         Disk().sync_folder(folder)
     except BaseException:
-        # A full disk must not stay full because of a part of a snapshot.
+        # A partial snapshot must not keep a full disk full.
         with suppress(OSError):
             new.unlink(missing_ok=True)
         raise
@@ -107,9 +107,9 @@ def read_snapshot(path: Path) -> Snapshot:
 def newest_valid(
     folder: DataFolder | Path, last: int | None = None, *, first: int | None = None
 ) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
-    """The newest snapshot that can be used, and those that were passed over.
+    """The newest usable snapshot, and those that were skipped.
 
-    `first` and `last` are the bounds of the log. A snapshot of a record behind its end, or so far before its start
+    `first` and `last` are the bounds of the log. A snapshot of a record after its end, or so far before its start
     that the next record is missing, cannot be continued.
     """
     folder = _place(folder)
@@ -135,12 +135,13 @@ def snapshot_seqs(folder: DataFolder | Path) -> list[int]:
     """The numbers of all snapshots, valid or not, in order."""
     folder = _place(folder)
     names = (file.name.removesuffix(".snapshot") for file in folder.glob("*.snapshot"))
-    # The last test passes over names such as 007, which would be written as 7.
+    # The last condition skips names such as 007, which would be written as 7.
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and str(int(name)) == name)
 
 
 def prune(folder: DataFolder | Path, keep: int = 3) -> None:
-    """Remove all snapshots but the newest, and what interrupted writes left. Call it after a successful write."""
+    """Remove all but the newest snapshots, and the files of interrupted writes. Call it after a successful
+    write."""
     folder = _place(folder)
     if type(keep) is not int or keep < 1:
         raise InvalidValue(f"snapshots: keep must be at least 1, got {keep!r}")
@@ -211,7 +212,7 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
 
 
 def _entry(data: memoryview, place: int) -> tuple[tuple[str, bytes] | None, int]:
-    """The entry at a position and the position behind it; None and the same position if it is damaged."""
+    """The entry at a position and the position after it; None and the same position if it is damaged."""
     start = place + _ENTRY.size + _CRC.size
     if start > len(data):
         return None, place

@@ -27,13 +27,13 @@ __all__ = [
 
 #: States of a remembered event.
 WAITING, LABELLED = 0, 1
-#: Asked with `defer`: it may never have been shown to anybody, and is not learned unless it is activated.
+#: Predicted with `defer`: the prediction may not have been used, so it is not learned unless it is activated.
 DEFERRED = 2
 
 #: Upper bounds in seconds of the delays between events and their labels: from 1 second to 30 days.
 DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400)
 
-#: Refused labels that are kept with their reason, for people to look at.
+#: Maximum number of refused labels that are kept with their reasons.
 _MOST_QUARANTINED = 1000
 
 
@@ -68,8 +68,8 @@ class Collected(NamedTuple):
 class Stream:
     """The live join of one model or route.
 
-    An event is remembered for twice its window: while the window is open it waits for its label, and afterwards a
-    late or repeated label can still be told from an unknown one.
+    An event is remembered for twice its window: while the window is open, it waits for its label; afterwards, a
+    late or repeated label can still be distinguished from an unknown one.
     """
 
     def __init__(self, number: int, name: str, policy: LabelPolicy) -> None:
@@ -92,7 +92,7 @@ class Stream:
         self.delays = [0, 0]
         #: The same delays in the buckets of `DELAY_BOUNDS`.
         self.delay_counts = [0] * (len(DELAY_BOUNDS) + 1)
-        #: Entries of the quarantine by kind, also those that it has dropped.
+        #: Number of quarantined entries by kind, including dropped ones.
         self.refusals: Counter[str] = Counter()
 
     def count(self, fate: Fate, labels: int = 1) -> None:
@@ -109,7 +109,7 @@ class Stream:
     def refuse(
         self, id: str | None, seq: int, time: int, reason: str, y: Any = None, *, kind: str = "unlearnable"
     ) -> None:
-        """Keep a label that could not be learned, with the reason. `kind` is one of a few words."""
+        """Keep a label that could not be learned, with the reason. `kind` is a word from a small set."""
         self.refusals[kind] += 1
         self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": y})
 
@@ -127,7 +127,7 @@ class Stream:
         )
 
     def status(self) -> dict[str, Any]:
-        """Counts for people and pages. Received labels are the sum of the fates and of the waiting labels."""
+        """Counts for reports. The received labels are the sum of the fates and the waiting labels."""
         collected = sum(map(len, self.collected.values()))
         fates = {fate.word: self.fates.get(fate.word, 0) for fate in Fate}
         default = fates.pop(Fate.DEFAULT.word)
@@ -191,12 +191,12 @@ _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
 
 
 def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
-    """One label and weight out of several."""
+    """Combine several labels and weights."""
     if how in ("first", "last"):
         chosen = labels[0 if how == "first" else -1]
         return chosen.y, chosen.w
     try:
         numbers = [float(label.y) for label in labels]
     except (TypeError, ValueError, OverflowError):
-        raise InvalidValue(f"policy.aggregate={how!r} needs labels that are numbers") from None
+        raise InvalidValue(f"policy.aggregate={how!r} needs numeric labels") from None
     return _AGGREGATES[how](numbers), max(label.w for label in labels)

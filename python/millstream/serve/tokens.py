@@ -1,4 +1,4 @@
-"""Access tokens: random strings with scopes. The data folder keeps their hashes only."""
+"""Access tokens: random strings with scopes. The data folder contains only their hashes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SCOPES = ("predict", "label", "admin", "metrics")
 class Tokens:
     """The tokens of a data folder.
 
-    A token of the scope "admin" may do everything. Without any token, and with `required=False`, everybody may do
-    everything: that is the default on a loopback address only.
+    A token with the scope "admin" allows all operations. With `required=False` and no tokens, all requests are
+    allowed; this is the default only on a loopback address.
     """
 
     def __init__(self, path: Path, *, required: bool) -> None:
@@ -49,7 +49,7 @@ class Tokens:
         return self.required or bool(self._known)
 
     def create(self, scopes: Iterable[str], name: str = "", *, days: float | None = None) -> str:
-        """A new token, which is shown once and stored as a hash."""
+        """Create a token, which is shown once and stored as a hash."""
         scopes = sorted(set(scopes))
         for scope in scopes:
             if scope not in SCOPES:
@@ -96,7 +96,7 @@ class Tokens:
         found = None
         digest = _hash(token.strip())
         for each in self._known:
-            # Every hash is compared in constant time, so that the time does not tell how close a guess was.
+            # Every hash is compared in constant time, so the time reveals nothing about the tokens.
             if secrets.compare_digest(digest, bytes.fromhex(each["sha256"])):
                 found = each
         if found is None or (found["expires"] is not None and found["expires"] <= time.time()):
