@@ -1,7 +1,8 @@
 """Many predictions in one request, stored as one record.
 
-One native model predicts all examples of a batch together. Routes, learners written in Python, probabilities and
-batches with a bad item take the way of single examples, which reports the bad item and predicts the others.
+One native model predicts all examples of a batch together. For routes, learners written in Python, probabilities
+and batches with a bad item, examples are predicted one by one; bad items are reported, and the others are
+predicted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _EXACT = (pa.float64(), pa.float32(), pa.int32(), pa.int16(), pa.int8(), pa.uint
 
 
 class _Examples:
-    """The valid examples of a batch, and for each item the result: None until it is predicted."""
+    """The valid examples of a batch, and the result of each item: None until it is predicted."""
 
     def __init__(self, call: Call, stream: Stream, batch: Batch) -> None:
         self.results: list[dict[str, Any] | None] = []
@@ -148,7 +149,7 @@ def _replies(served: ServedModel, name: str, ids: list[str], ys: list[Any]) -> l
 def _one_by_one(
     call: Call, stream: Stream, examples: _Examples, trace: str | None
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Predict each example for itself; those that fail become results."""
+    """Predict each example separately; errors become results."""
     server = call.server
     is_route = stream.name in server.engine.state.routes
     places = [index for index, result in enumerate(examples.results) if result is None]
@@ -171,7 +172,7 @@ def _one_by_one(
 
 
 def _packed(call: Call, batch: Batch, examples: _Examples, stored: list[Any]) -> str | bytes:
-    """The body of the record: the examples as they were sent, unless some of them were refused."""
+    """The body of the record: the examples as sent, unless some of them were refused."""
     if any(type(value) in (dict, list) for x in examples.xs for value in x.values()):
         text = pack_events(examples.ids, [write_json(examples.xs)[1:-1].decode()], stored)
         # In the record they are nested deeper than in the request, and a replay must be able to read them.

@@ -1,4 +1,4 @@
-"""Single events: what was served, and what became of the label; and how far the log has come."""
+"""Single events: served predictions and the states of their labels; and the progress of the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["OPERATIONS"]
 
 
 def get_event(call: Call) -> Reply:
-    """The features as served, the predictions, and the state of the label."""
+    """The stored features, the predictions, and the state of the label."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
     engine = call.server.engine
@@ -49,7 +49,7 @@ def delete_event(call: Call) -> Reply:
 
 
 def activate_event(call: Call) -> Reply:
-    """Activate an event that was asked for with `defer`: from now on its label is learned."""
+    """Activate an event that was predicted with `defer`, so that its label is learned."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
     call.server.engine.committer.wait_for(stream.number, id)

@@ -18,7 +18,7 @@ _MEMBERS = ("id", "x", "y", "ts", "weight")
 
 
 def learn(call: Call) -> Reply | None:
-    """Learn an example once: an id, or the header Idempotency-Key, identifies a request that is sent again."""
+    """Learn an example once. An id or the header Idempotency-Key identifies repeated requests."""
     stream = stream_of(call)
     body, _ = object_and_raw(call.request.body, "x")
     checked_object(body, _MEMBERS)

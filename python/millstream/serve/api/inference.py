@@ -1,7 +1,7 @@
 """The Open Inference Protocol (version 2) over HTTP, and feedback: labels for the events that `infer` stored.
 
-A prediction by `infer` is an event as of `predict`. Its id is the id of the request, or that id and the number of
-the example if there are several: `id-0`, `id-1` and so on.
+A prediction by `infer` is an event, as with `predict`. Its id is the id of the request, or that id and the number
+of the example if there are several: `id-0`, `id-1` and so on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def server_ready(call: Call) -> Reply:
 
 
 def _champion(call: Call) -> tuple[Stream, ServedModel]:
-    """The model or route in the path, and the model that answers. A version must be the present one."""
+    """The model or route in the path, and the model that serves it. A version must be the current one."""
     stream = stream_of(call)
     state = call.server.engine.state
     route = state.routes.get(stream.name)
@@ -65,7 +65,7 @@ def _champion(call: Call) -> tuple[Stream, ServedModel]:
     wanted = call.values.get("version")
     if wanted is not None and wanted != served.version:
         present = "it has no name yet" if served.version is None else f"its newest version is {served.version!r}"
-        raise Problem(404, "unknown-version", f"only the present state of {stream.name!r} is served: {present}")
+        raise Problem(404, "unknown-version", f"only the current state of {stream.name!r} is served: {present}")
     return stream, served
 
 
@@ -137,7 +137,7 @@ def infer(call: Call) -> Reply:
 
 
 def _wanted(outputs: Any) -> list[str] | None:
-    """The names of the outputs that are asked for."""
+    """The names of the requested outputs."""
     if outputs is None:
         return None
     if not isinstance(outputs, list):
@@ -209,7 +209,7 @@ def feedback(call: Call) -> Reply | None:
 
 
 def _with_error(reply: Reply) -> Reply:
-    """The reply with the member `error` that the protocol demands."""
+    """The reply with the member `error`, which the protocol requires."""
     import json
 
     if reply.status < 400:

@@ -1,4 +1,4 @@
-"""Labels: joined with their events, learned once, and answered with their fate after they are on disk."""
+"""Labels: joined with their events and learned once; the reply, with the fate, is sent after they are on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millstream.serve.trace_context import trace_of
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
 
 _MEMBERS = ("y", "ts", "weight", "x")
-#: Looking up a member of an enumeration takes 80 ns, several times a label.
+#: Looking up an enum member takes 80 ns, and each label needs several.
 _LEARNED, _SCORED, _DUPLICATE = Fate.LEARNED, Fate.SCORED, Fate.DUPLICATE
 #: Members of a problem for each fate that refuses a label.
 _KINDS = {
@@ -106,7 +106,7 @@ def post_labels(call: Call) -> Reply | None:
             if index in batch.errors:
                 raise Problem(400, "malformed-json", batch.errors[index])
             if type(body) is dict and len(body) == 2 and "id" in body and type(body.get("y")) in (bool, int, str):
-                # The common form has nothing else to check.
+                # The common form needs no further checks.
                 check_id(body["id"])
                 labels.append(body)
                 results.append(None)

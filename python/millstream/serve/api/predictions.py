@@ -1,4 +1,4 @@
-"""Predictions: answered at once, and stored with their features so that a label can be learned later."""
+"""Predictions: returned immediately, and stored with their features so that a label can be learned later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 MEMBERS = ("id", "key", "x", "ts", "trace")
 _MEMBERS_OF_ONE = (*MEMBERS, "defer")
-#: Seconds that a prediction waits for a learner written in Python that is learning.
+#: Seconds that a prediction waits while a learner written in Python is learning.
 _LEARNING = 1.0
 
 
@@ -88,7 +88,7 @@ def predict_all(server: Any, stream: Stream, x: dict[str, Any], key: str) -> Ans
         try:
             predictions[name] = predicted(state.models[name], x)
         except (MillstreamError, Problem):
-            # A challenger that fails must not keep the route from answering.
+            # A failing challenger must not prevent the reply of the route.
             if name == chosen:
                 raise
     return Answered(chosen, state.models[chosen], predictions)
@@ -108,7 +108,7 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
 
 
 def _predicted_by_python(served: ServedModel, x: dict[str, Any]) -> Prediction:
-    # All models wait meanwhile, so that a learner that never returns must not hold up the handler for long.
+    # All models wait meanwhile, so a learner that never returns must not block the handler for long.
     if not served.lock.acquire(timeout=_LEARNING):
         raise Problem(503, "learner-busy", f"{served.title} has been learning for more than {_LEARNING:g} s")
     try:
@@ -165,7 +165,7 @@ def durable(outcome: Any, reply: dict[str, Any]) -> Reply:
 
 
 def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:
-    """The first prediction again, for a request that is sent again."""
+    """The first prediction, for a repeated request."""
     event = stored_event(call, stream, id, x)
     if event is None:
         return None
@@ -176,7 +176,7 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
 
 
 def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> StoredEvent | None:
-    """The event with an id, for a request that is sent again; another example with its id is refused."""
+    """The event with an id, for a repeated request; a different example with the same id is refused."""
     engine = call.server.engine
     engine.committer.wait_for(stream.number, id)
     found = stream.pending.find(id)
@@ -194,7 +194,7 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
 
 
 def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
-    """What the record of a batch keeps of the predictions for one example."""
+    """The part of the predictions for one example that a batch record stores."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
     own = {"m": members, "s": answered.name} if is_route else members[answered.name]
     if trace:
@@ -203,7 +203,7 @@ def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
 
 
 def item_problem(index: int, error: Exception) -> dict[str, Any]:
-    """What is wrong with an item of a batch."""
+    """The error of an item of a batch."""
     from millstream.serve.handler import problem_of
 
     return {"item": index, **problem_of(error).describe()}
