@@ -15,7 +15,7 @@ from millstream.serve.requests import JSON
 __all__ = ["openapi_document"]
 
 _ABOUT = (
-    "Predictions, and online learning from labels that arrive later. A prediction is stored with its features; its "
+    "Predictions and online learning from labels that arrive later. A prediction is stored with its features; its "
     "label is sent with the id of the prediction and is learned once. Errors are problem+json with a stable type."
 )
 _BINARY = {"type": "string", "format": "binary"}
