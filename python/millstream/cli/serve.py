@@ -138,7 +138,9 @@ COMMAND = Command(
         Option(("--data",), "data folder", value="FOLDER", default="data", complete="file"),
         Option(("--host",), "address to listen on", value="ADDRESS", default="127.0.0.1"),
         Option(("--port",), "port to listen on; 0 selects a free port", value="PORT", kind=count, default=8000),
-        Option(("--name",), "name of a model; repeat the option in the order of the models", value="NAME", many=True),
+        Option(
+            ("--name",), "name of a model; repeat the option in the order of the models", value="NAME", many=True
+        ),
         Option(("--metric",), "metric of new models; may be repeated", value="METRIC", many=True),
         *grouped(
             "labels of new models",
