@@ -38,6 +38,16 @@ def test_layout(tmp_path):
         assert folder.model_file("0a1b").read_bytes() == b"state"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_only_the_owner_may_open_a_new_folder(tmp_path):
+    DataFolder(tmp_path / "data").close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    # The mode of an existing folder is the choice of its owner.
+    (tmp_path / "data").chmod(0o750)
+    DataFolder(tmp_path / "data").close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o750
+
+
 @pytest.mark.parametrize("id", ["", "..", "../x", "a/b", "A", "x" * 33, "a\0", "a\n", None, 5, "con"])
 def test_ids_cannot_leave_the_folder(tmp_path, id):
     with DataFolder(tmp_path / "data") as folder:

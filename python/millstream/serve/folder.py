@@ -64,7 +64,8 @@ class DataFolder:
             if not known:
                 raise MissingFile(f"{self.path} is not a data folder of millstream: it has no millstream.json")
             return
-        self.path.mkdir(parents=True, exist_ok=True)
+        # The log holds the data of clients, so other users may not read a new folder.
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = self._locked()
         try:
             self._complete(known)

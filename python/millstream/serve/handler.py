@@ -22,6 +22,9 @@ __all__ = ["Handler"]
 
 _LONGEST_PATH = 2048
 
+#: The key of a variable segment, such as {model}. It is not a string, so no segment of a request equals it.
+_ANY = object()
+
 
 class Handler:
     """Answers requests. `respond` receives the reply, immediately or later."""
@@ -32,11 +35,11 @@ class Handler:
         self._slow = ThreadPoolExecutor(1, "millstream-admin")
         self._reading = ThreadPoolExecutor(1, "millstream-status")
         #: Operations by the segments of their paths, and by method under the key None, which no segment equals.
-        self._tree: dict[str | None, Any] = {}
+        self._tree: dict[object, Any] = {}
         for operation in OPERATIONS:
             node = self._tree
             for part in operation.path.strip("/").split("/"):
-                node = node.setdefault("{}" if part.startswith("{") else part, {})
+                node = node.setdefault(_ANY if part.startswith("{") else part, {})
             node.setdefault(None, {})[operation.method] = operation
 
     def handle(self, request: Request, respond: Callable[[Reply], None]) -> None:
@@ -90,8 +93,8 @@ class Handler:
         for part in path.strip("/").split("/"):
             if part in node:
                 node = node[part]
-            elif "{}" in node:
-                node = node["{}"]
+            elif _ANY in node:
+                node = node[_ANY]
                 # Decoded after the split, so that an encoded slash does not separate segments.
                 found.append(unquote(part, errors="replace"))
             else:
