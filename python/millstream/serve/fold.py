@@ -20,6 +20,7 @@ from millstream.serve.policy import LabelPolicy
 from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.route import Route
 from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.store_errors import StoreDamaged, StoreFailed
 from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
 
 __all__ = ["State"]
@@ -34,6 +35,8 @@ _QUARANTINED = Fate.QUARANTINED
 _new = tuple.__new__
 #: Number of windows closed in one step; the loop continues until none is due.
 _MOST_CLOSED = 4096
+#: Labels of one event that wait for its window to close.
+_MOST_LABELS = 1000
 
 
 class State:
@@ -63,6 +66,8 @@ class State:
         self.by_name: dict[str, Stream] = {}
         #: The largest stream number so far. Numbers are not reused, because old records refer to them.
         self.last_stream = 0
+        #: The last decoded batch of labels: its record, and the first label of each id.
+        self._labels: tuple[int, dict[str, dict[str, Any]]] = (0, {})
         #: Event ids whose labels a model must not learn during a rebuild.
         self.excluded: dict[str, Collection[str]] = {}
 
@@ -197,7 +202,7 @@ class State:
                 label = record._replace(seq=parked.seq, time=parked.time)
                 outcome = self._collect(stream, entry, parked.y, parked.w, {"y": parked.y, "w": parked.w}, label)
             else:
-                outcome = self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
+                outcome = self._join(stream, id, entry, parked.y, parked.w, parked.seq, parked.time)
             if outcome.fate is not Fate.COLLECTED:
                 stream.count(outcome.fate)
 
@@ -247,13 +252,18 @@ class State:
     def _first_label(self, id: str, seq: int) -> dict[str, Any] | None:
         """The label of an event in a record; None if the record closed a window and contains no label of the
         event."""
+        if self._labels[0] == seq:
+            return self._labels[1].get(id)
         try:
             record = self.events.record(seq)
         except UnknownName:
             # A label that came before its event may be trimmed from the log before it.
             return None
         if record.kind == Kind.LABELS:
-            return next((each for each in unpack_labels(record.body) if each["id"] == id), None)
+            if self._labels[0] != seq:
+                # A batch that is sent again asks for all of its labels, one after the other.
+                self._labels = (seq, {each["id"]: each for each in reversed(unpack_labels(record.body))})
+            return self._labels[1].get(id)
         if record.kind in (Kind.LABEL, Kind.LEARN) and record.id == id:
             body: dict[str, Any] = parse_json(record.body)
             return body
@@ -264,14 +274,32 @@ class State:
 
     def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int = 0) -> Outcome:
         stream.received += 1
-        outcome = self._labelled(stream, id, body, record, item)
+        try:
+            outcome = self._labelled(stream, id, body, record, item)
+        except (MillstreamError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            outcome = self._contained(stream, id, body, record, error)
         fate = outcome.fate
         if fate is not _PARKED and fate is not _COLLECTED:
             stream.count(fate)
         return outcome
 
+    def _contained(
+        self, stream: Stream, id: str, body: dict[str, Any], record: Record, error: Exception
+    ) -> Outcome:
+        """Quarantine a label whose handling failed unexpectedly.
+
+        The record is in the log. If it stopped the log thread, it would also stop every recovery.
+        """
+        if isinstance(error, StoreDamaged | StoreFailed):
+            raise error
+        reason = f"the label could not be handled: {error!r}"
+        stream.refuse(id, record.seq, record.time, reason, body.get("y"), kind="failed")
+        # It may have been learned in part, so it must not be learned again.
+        stream.pending.mark(id, LABELLED, record.seq)
+        return Outcome(Fate.QUARANTINED, record.seq, reason)
+
     def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
-        y, w, x = body["y"], body.get("w", 1.0), body.get("x")
+        y, w = body["y"], body.get("w", 1.0)
         found = stream.pending.find(id)
         if found is None:
             return self._unmatched(stream, id, body, record, item)
@@ -288,7 +316,7 @@ class State:
                 return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         elif stream.policy.learn_when == "on_window_close":
             return self._collect(stream, entry, y, w, body, record)
-        return self._join(stream, id, entry, y, w, x, record.seq, record.time)
+        return self._join(stream, id, entry, y, w, record.seq, record.time)
 
     def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
         """Handle a label without an event: learned if it includes features, otherwise parked or refused."""
@@ -311,6 +339,8 @@ class State:
     ) -> Outcome:
         labels = stream.collected.get((entry.seq, entry.item), [])
         at = body.get("ts")
+        if len(labels) >= _MOST_LABELS:
+            return Outcome(Fate.CONFLICT, labels[0].seq, f"the event has {_MOST_LABELS} labels already")
         for label in labels:
             if _same_label(label.y, label.w, body) and label.at == at:
                 return Outcome(Fate.DUPLICATE, label.seq)
@@ -326,17 +356,7 @@ class State:
         stream.collected[entry.seq, entry.item] = [*labels, Collected(y, w, record.seq, at)]
         return Outcome(Fate.COLLECTED, record.seq)
 
-    def _join(
-        self,
-        stream: Stream,
-        id: str,
-        entry: Entry,
-        y: Any,
-        w: float,
-        x: Any,
-        seq: int,
-        time: int,
-    ) -> Outcome:
+    def _join(self, stream: Stream, id: str, entry: Entry, y: Any, w: float, seq: int, time: int) -> Outcome:
         """Learn an event with its label, and score the predictions that were served."""
         try:
             event = self.events.event(entry.seq, entry.item)
@@ -350,6 +370,9 @@ class State:
         if outcome.fate is not _QUARANTINED:
             stream.pending.mark(id, LABELLED, seq)
             stream.joined(time - entry.time)
+            if stream.collected:
+                # The policy was changed after labels were collected.
+                stream.settle((entry.seq, entry.item), Fate.CONFLICT)
         return outcome
 
     def _teach(
@@ -364,7 +387,7 @@ class State:
         time: int,
     ) -> Outcome:
         """Learn one example with every model of a stream; without `served_as`, it is not scored."""
-        fate, reason = _LEARNED, ""
+        fate = _LEARNED
         route = self.routes.get(stream.name)
         champion = stream.name if route is None else route.champion
         losses: dict[str, float | None] = {}
@@ -385,7 +408,8 @@ class State:
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
                 if name == champion:
-                    fate, reason = _QUARANTINED, text
+                    # The event waits for a label that can be learned; then all models learn it, once.
+                    return Outcome(_QUARANTINED, seq, text)
                 continue
             if served_as is not None:
                 prediction = prediction_of(served_as, name)
@@ -395,24 +419,17 @@ class State:
                         losses[name] = promotion.loss(served.role, prediction.y, y)
         if route is not None and losses:
             route.observe(losses, seq, time, self.models)
-        outcome: Outcome = _new(Outcome, (fate, seq, reason))
+        outcome: Outcome = _new(Outcome, (fate, seq, ""))
         return outcome
 
     def _learn_example(self, record: Record, body: dict[str, Any]) -> Outcome:
         """Handle a labelled example without a prediction."""
         stream = self.streams[record.stream]
-        stream.received += 1
         id = None if record.id is None else str(record.id)
         if id is not None:
-            found = stream.pending.find(id)
-            if found is not None:
-                outcome = self._repeated(id, Entry(*found), body) if found[3] == LABELLED else None
-                if outcome is None:
-                    outcome = self._join(
-                        stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time
-                    )
-                stream.count(outcome.fate)
-                return outcome
+            # With the id of an event, it is the label of this event.
+            return self._label(stream, id, {"x": {}, **body}, record)
+        stream.received += 1
         outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), record)
         stream.count(outcome.fate)
         return outcome
@@ -426,6 +443,8 @@ class State:
             stream.examples += 1
             if id is not None and stream.pending.add(id, record.seq, item, record.time):
                 stream.pending.mark(id, LABELLED, record.seq)
+                if len(stream.pending) > stream.policy.max_pending:
+                    self._close(stream, stream.pending.evict(stream.policy.max_pending))
         return outcome
 
     # ------------------------------------------------------------------------------------------------- windows
@@ -501,10 +520,6 @@ class State:
         route = self.routes.get(stream.name)
         return (stream.name,) if route is None else route.members
 
-    def _champion(self, stream: Stream) -> str:
-        route = self.routes.get(stream.name)
-        return stream.name if route is None else route.champion
-
     def _administer(self, record: Record, body: dict[str, Any]) -> None:
         op = body["op"]
         if op == "create":
@@ -533,15 +548,25 @@ class State:
         elif op == "activate":
             self.by_name[body["stream"]].pending.mark(body["id"], WAITING, 0)
         elif op == "forget":
-            self.by_name[body["stream"]].pending.remove(body["id"])
+            self._forget(self.by_name[body["stream"]], body["id"])
         else:
             raise InvalidValue(f"serve: unknown operation {op!r}")
+
+    def _forget(self, stream: Stream, id: str) -> None:
+        found = stream.pending.find(id)
+        if found is not None:
+            stream.pending.remove(id)
+            stream.settle((found[0], found[1]), Fate.EXPIRED)
 
     def _roll_back(self, record: Record, body: dict[str, Any]) -> None:
         name = body["model"]
         also = self.excluded.get(name, ())
         # A rebuild that excludes labels must also exclude them from earlier rollbacks.
         rebuilt = self._rebuild(name, body | {"exclude": [*body["exclude"], *also]}, 0 if also else record.seq)
+        if rebuilt.folder_id != self.models[name].folder_id:
+            raise InvalidValue(
+                f"serve: model {name!r} did not exist at record {body['to']}; another one had its name"
+            )
         rebuilt.versions = self.models[name].versions
         rebuilt.seq = record.seq
         self.models[name] = rebuilt

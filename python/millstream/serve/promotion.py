@@ -45,8 +45,12 @@ def loss(role: Role, predicted: Any, y: Any) -> float | None:
         return None
     if role is roles.CLASSIFIER:
         return float(predicted != y)
-    if role is roles.REGRESSOR:
-        return abs(float(predicted) - float(y))
     if role is roles.FORECASTER:
-        return abs(float(predicted[0]) - float(y))
-    return None
+        predicted = predicted[0] if predicted else None
+    elif role is not roles.REGRESSOR:
+        return None
+    try:
+        return abs(float(predicted) - float(y))
+    except (TypeError, ValueError, OverflowError):
+        # A learner written in Python may have predicted anything.
+        return None

@@ -128,8 +128,9 @@ class Route:
                 return
 
     def _is_better(self, challenger: ServedModel, champion: ServedModel, rule: PromotionRule) -> bool:
-        index = champion.metric_names.index(rule.metric) if rule.metric in champion.metric_names else 0
-        return bool(challenger.metrics[index].is_better_than(champion.metrics[index]))
+        name = rule.metric or (champion.metric_names[0] if champion.metric_names else None)
+        theirs, ours = challenger.metric_named(name), champion.metric_named(name)
+        return theirs is not None and ours is not None and bool(theirs.is_better_than(ours))
 
     def _reasons(self, model: str, models: Mapping[str, ServedModel], rule: PromotionRule) -> dict[str, Any]:
         wins, defeats = self.duels[model]

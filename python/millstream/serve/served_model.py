@@ -14,6 +14,7 @@ from millstream._python_loop import title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import Role
 from millstream.serve.curve import Curve
+from millstream.serve.promotion import loss
 
 __all__ = ["Prediction", "ServedModel", "plain_prediction"]
 
@@ -21,6 +22,8 @@ __all__ = ["Prediction", "ServedModel", "plain_prediction"]
 _RECENT = 1000
 #: Maximum number of remembered drifts.
 _MOST_DRIFTS = 1000
+#: Larger errors would overflow the sums of the drift detector.
+_LARGEST_ERROR = 1e100
 
 #: Roles that can be served.
 _SERVED = (
@@ -120,6 +123,7 @@ class ServedModel:
 
     def predict(self, x: Any) -> Prediction:
         """Predict one example. For a forecaster, `x` has the member `horizon` and optionally `xs`."""
+        x = self._own(x)
         if self.role is roles.FORECASTER:
             return Prediction(self._forecast(x))
         if self.role is roles.ANOMALY_DETECTOR:
@@ -129,7 +133,14 @@ class ServedModel:
             proba = [(plain_prediction(self.title, label), float(p)) for label, p in found.items()]
             best = max(proba, key=lambda pair: pair[1])[0] if proba else None
             return Prediction(best, proba)
-        return Prediction(plain_prediction(self.title, self.model.predict_one(x)))
+        y = plain_prediction(self.title, self.model.predict_one(x))
+        if self.role is roles.REGRESSOR and (isinstance(y, bool) or not isinstance(y, (int, float, type(None)))):
+            raise InvalidType(f"{self.title}: a regressor must predict a number, got {type(y).__name__}")
+        return Prediction(y)
+
+    def _own(self, x: Any) -> Any:
+        """The features for this model alone: a learner written in Python may change them."""
+        return x if self.is_native or not isinstance(x, dict) else dict(x)
 
     def _forecast(self, x: Any) -> list[float]:
         horizon = x.get("horizon", 1)
@@ -156,8 +167,9 @@ class ServedModel:
     def learn(self, x: Any, y: Any, w: float, seq: int) -> None:
         """Learn one example. An error leaves a native model unchanged."""
         self.check(y, w)
+        x = self._own(x)
         if self.role is roles.FORECASTER:
-            self.model.learn_one(float(y), x or None)
+            self.model.learn_one(float(y), _next_features(x))
         elif self.learns_without_labels:
             self.model.learn_one(x)
         elif w == 1.0:
@@ -169,7 +181,7 @@ class ServedModel:
 
     def learn_unlabelled(self, x: Any, seq: int) -> None:
         """Learn the features of an event, for a role without a target."""
-        self.model.learn_one(x)
+        self.model.learn_one(self._own(x))
         self.learned += 1
         self.seq = seq
 
@@ -177,7 +189,7 @@ class ServedModel:
         """Compare the served prediction with its label."""
         predicted: Any = prediction.y
         if self.role is roles.FORECASTER:
-            predicted, y = predicted[0], float(y)
+            predicted, y = predicted[0] if predicted else None, float(y)
         elif prediction.proba is not None:
             predicted = dict(prediction.proba)
         if predicted is None or predicted == {}:
@@ -206,15 +218,8 @@ class ServedModel:
 
     def _watch(self, predicted: Any, y: Any, seq: int, time: int) -> None:
         """Pass the error to the drift detector."""
-        if self.role is roles.CLASSIFIER:
-            error = float(predicted != y)
-        elif self.role is roles.REGRESSOR:
-            error = abs(float(predicted) - float(y))
-        elif self.role is roles.FORECASTER:
-            error = abs(float(predicted[0]) - y)
-        else:
-            return
-        if not math.isfinite(error) or error > 1e100:
+        error = loss(self.role, predicted, y)
+        if error is None or not error <= _LARGEST_ERROR:
             return
         self.detector.update(error)
         if self.detector.drift_detected:
@@ -223,6 +228,12 @@ class ServedModel:
             del self.drifts[:-_MOST_DRIFTS]
 
     # -------------------------------------------------------------------------------------------------- report
+
+    def metric_named(self, name: str | None) -> Any:
+        """The metric with a name over all scored labels; None if the model has no such metric."""
+        return next(
+            (metric for own, metric in zip(self.metric_names, self.metrics, strict=True) if own == name), None
+        )
 
     def figures(self) -> dict[str, Any]:
         """The values of the metrics, over all scored labels and over the most recent ones."""
@@ -270,6 +281,16 @@ class ServedModel:
         if self.recent is not None:
             self.recent = millstream.from_bytes(parts["recent"])
         self.model = millstream.from_bytes(parts["model"])
+
+
+def _next_features(x: Any) -> Any:
+    """The features of the next value: those of a labelled example, or of the first step of a forecast."""
+    if not isinstance(x, dict) or not x:
+        return None
+    if "horizon" in x or "xs" in x:
+        later = x.get("xs")
+        return later[0] if isinstance(later, list) and later else None
+    return x
 
 
 def _metric(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable
@@ -35,6 +37,8 @@ DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86
 
 #: Maximum number of refused labels that are kept with their reasons.
 _MOST_QUARANTINED = 1000
+#: Characters of a label in the quarantine.
+_LONGEST_SHOWN = 200
 
 
 class Entry(NamedTuple):
@@ -111,7 +115,13 @@ class Stream:
     ) -> None:
         """Keep a label that could not be learned, with the reason. `kind` is a word from a small set."""
         self.refusals[kind] += 1
-        self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": y})
+        self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": _shown(y)})
+
+    def settle(self, event: tuple[int, int], fate: Fate) -> None:
+        """Give the collected labels of an event a final fate; nothing waits for its window any more."""
+        labels = self.collected.pop(event, ())
+        if labels:
+            self.count(fate, len(labels))
 
     @property
     def waiting_labels(self) -> int:
@@ -150,8 +160,6 @@ class Stream:
             "number": self.number,
             "name": self.name,
             "policy": self.policy.describe(),
-            "parked": [[id, *label] for id, label in self.parked.items()],
-            "collected": [[*key, [list(each) for each in labels]] for key, labels in self.collected.items()],
             "quarantine": list(self.quarantine),
             "predictions": self.predictions,
             "examples": self.examples,
@@ -163,15 +171,23 @@ class Stream:
             "delay_counts": self.delay_counts,
             "refusals": dict(self.refusals),
         }
-        return data, {"pending": self.pending.to_bytes()}
+        # Labels that wait may be many, and a header is limited.
+        waiting = {
+            "parked": [[id, *label] for id, label in self.parked.items()],
+            "collected": [[*key, [list(each) for each in labels]] for key, labels in self.collected.items()],
+        }
+        return data, {"pending": self.pending.to_bytes(), "waiting": json.dumps(waiting).encode()}
 
     @classmethod
     def restored(cls, data: dict[str, Any], parts: dict[str, bytes]) -> Stream:
         """The stream of a snapshot."""
         stream = cls(data["number"], data["name"], LabelPolicy.of(data["policy"]))
         stream.pending = _core.PendingEvents.from_bytes(parts["pending"])
-        stream.parked = {each[0]: ParkedLabel(*each[1:]) for each in data["parked"]}
-        stream.collected = {(each[0], each[1]): [Collected(*one) for one in each[2]] for each in data["collected"]}
+        waiting = json.loads(parts["waiting"])
+        stream.parked = {each[0]: ParkedLabel(*each[1:]) for each in waiting["parked"]}
+        stream.collected = {
+            (each[0], each[1]): [Collected(*one) for one in each[2]] for each in waiting["collected"]
+        }
         stream.quarantine.extend(data["quarantine"])
         for name in ("predictions", "examples", "received", "closed"):
             setattr(stream, name, data[name])
@@ -179,6 +195,14 @@ class Stream:
         stream.fates, stream.delays = Counter(data["fates"]), list(data["delays"])
         stream.delay_counts, stream.refusals = list(data["delay_counts"]), Counter(data["refusals"])
         return stream
+
+
+def _shown(y: Any) -> Any:
+    """A label for a report: a long or non-finite one as a short string, so that a report stays small."""
+    if y is None or isinstance(y, bool) or (isinstance(y, (int, float)) and abs(y) < 1e300):
+        return y
+    text = y if isinstance(y, str) else repr(y)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
@@ -199,4 +223,10 @@ def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
         numbers = [float(label.y) for label in labels]
     except (TypeError, ValueError, OverflowError):
         raise InvalidValue(f"policy.aggregate={how!r} needs numeric labels") from None
-    return _AGGREGATES[how](numbers), max(label.w for label in labels)
+    try:
+        value = _AGGREGATES[how](numbers)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise InvalidValue(f"policy.aggregate={how!r}: the {how} of the labels overflows")
+    return value, max(label.w for label in labels)

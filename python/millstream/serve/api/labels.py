@@ -20,6 +20,8 @@ from millstream.serve.trace_context import trace_of
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
 
 _MEMBERS = ("y", "ts", "weight", "x")
+#: Labels are kept in memory while they wait.
+_LONGEST_LABEL = 4096
 #: Looking up an enum member takes 80 ns, and each label needs several.
 _LEARNED, _SCORED, _DUPLICATE = Fate.LEARNED, Fate.SCORED, Fate.DUPLICATE
 #: Members of a problem for each fate that refuses a label.
@@ -39,6 +41,8 @@ def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None
     y = body["y"]
     if y is not None and not isinstance(y, (bool, int, float, str)):
         raise Problem(422, "invalid", "y: must be a bool, number or string")
+    if isinstance(y, str) and len(y) > _LONGEST_LABEL:
+        raise Problem(422, "invalid", f"y: must have at most {_LONGEST_LABEL} characters, got {len(y)}")
     if isinstance(y, float) and not math.isfinite(y):
         raise Problem(422, "invalid", f"y: must be finite, got {y}")
     label: dict[str, Any] = {"y": y}

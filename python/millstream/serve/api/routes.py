@@ -54,7 +54,13 @@ def put_route(call: Call) -> Reply:
         raise Problem(
             422, "invalid", f"challengers: models must have the same role, got {', '.join(sorted(roles))}"
         )
-    Route.of(body)
+    rule = Route.of(body).rule
+    if rule is not None:
+        for each in members:
+            served = engine.state.models[each]
+            name_of_metric = rule.metric or next(iter(engine.state.models[members[0]].metric_names), None)
+            if served.metric_named(name_of_metric) is None:
+                raise Problem(422, "invalid", f"promote.metric: model {each!r} has no metric {name_of_metric!r}")
     policy = engine.state.by_name[name].policy if known is not None else engine.policy
     if body.get("policy") is not None:
         policy = LabelPolicy.of(body["policy"])
