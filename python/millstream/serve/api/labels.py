@@ -109,7 +109,7 @@ def post_labels(call: Call) -> Reply | None:
         try:
             if index in batch.errors:
                 raise Problem(400, "malformed-json", batch.errors[index])
-            if type(body) is dict and len(body) == 2 and "id" in body and type(body.get("y")) in (bool, int, str):
+            if type(body) is dict and len(body) == 2 and "id" in body and _is_common(body.get("y")):
                 # The common form needs no further checks.
                 check_id(body["id"])
                 labels.append(body)
@@ -140,6 +140,11 @@ def post_labels(call: Call) -> Reply | None:
         Proposal(Kind.LABELS, stream, None, "", parsed=labels, time=latest, answer=answer)
     )
     return None
+
+
+def _is_common(y: Any) -> bool:
+    kind = type(y)
+    return kind is bool or kind is int or (kind is str and len(y) <= _LONGEST_LABEL)
 
 
 def _item(label: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
