@@ -7,6 +7,7 @@ import json
 import pytest
 
 from millstream import base, baseline, linear_model, time_series
+from millstream.errors import InvalidValue
 from millstream.serve.engine import Engine
 from millstream.serve.fates import Fate
 from millstream.serve.proposal import Proposal
@@ -220,3 +221,11 @@ def test_a_batch_sent_again_reads_its_record_once(tmp_path):
     assert {outcome.fate for outcome in again} == {Fate.DUPLICATE}
     assert len(reads) <= 1
     door.close()
+
+
+def test_a_folder_with_a_python_learner_needs_the_learner(tmp_path):
+    door = Door(tmp_path, Changing())
+    door.predict("a", {"v": 1.0})
+    door.close()
+    with pytest.raises(InvalidValue, match="was written in Python: pass it to"):
+        Engine(tmp_path)

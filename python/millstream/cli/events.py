@@ -19,19 +19,13 @@ def main(given: Namespace) -> int:
     from millstream.serve.folder import DataFolder
     from millstream.serve.reader import RecordReader
     from millstream.serve.records import Kind
+    from millstream.serve.selection import selected
 
     folder = DataFolder(given.data, read_only=True)
     reader = RecordReader(folder.events, Disk())
     bounds = reader.bounds()
-    first = max(bounds.first, bounds.last - given.last + 1) if given.last and given.first is None else given.first
-    shown = 0
-    for record in reader.read(first or bounds.first):
+    for record in selected(reader, first=given.first, count=given.last, kind=given.kind, id=given.id):
         kind = Kind(record.kind).name.lower()
-        if (given.kind and kind != given.kind) or (given.id and record.id != given.id):
-            continue
-        if given.last and given.first is not None and shown >= given.last:
-            break
-        shown += 1
         body = record.body if isinstance(record.body, str) else f"<{len(record.body)} bytes>"
         if given.json:
             data: dict[str, Any] = {

@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from millstream._echo import quoted
 from millstream._files import write_whole
 from millstream.cli import show
 from millstream.cli.errors import UsageError
@@ -21,8 +22,13 @@ def main(given: Namespace) -> int:
 
     engine = Engine(given.data, read_only=True, until=given.until, from_start=given.from_start)
     state = engine.state
+    if given.model is not None and given.model not in state.models:
+        known = ", ".join(state.models) or "none"
+        raise UsageError(f"no model named {quoted(given.model)} at record {state.seq}; models: {known}")
     found: list[dict[str, Any]] = []
     for name, served in state.models.items():
+        if given.model not in (None, name):
+            continue
         data = served.model.to_bytes() if served.is_native else b""
         found.append(
             {
@@ -33,7 +39,7 @@ def main(given: Namespace) -> int:
                 "sha256": hashlib.sha256(data).hexdigest() if data else None,
             }
         )
-        if given.save is not None and (given.model in (None, name)):
+        if given.save is not None:
             if given.model is None and len(state.models) > 1:
                 raise UsageError("--save needs --model: the folder has several models")
             write_whole(Path(given.save), data)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from millstream import datasets, linear_model, optim, preprocessing
-from millstream.errors import MillstreamError
-from millstream.serve.client import Client
+from millstream import _frames, datasets, linear_model, optim, preprocessing
+from millstream.serve.client import Client, ServeError
 
 __all__ = ["Feeder", "demo_model", "start_demo"]
 
@@ -40,7 +40,7 @@ class Feeder:
         while not self.stopped.is_set():
             waiting: list[tuple[Any, int, str, bool]] = []
             for chunk in datasets.Flights().chunks():
-                rows = chunk.to_dicts() if hasattr(chunk, "to_dicts") else list(_dicts(chunk))
+                rows = list(_known(chunk))
                 for start in range(0, len(rows), _ROWS):
                     if self.stopped.is_set():
                         return
@@ -60,16 +60,16 @@ class Feeder:
             if due:
                 self.client.labels(self.model, due)
                 self.labelled += len(due)
-        except MillstreamError:
+        except ServeError:
             # The server is stopping or busy; the demo continues once it responds again.
             self.stopped.wait(1.0)
         self.stopped.wait(max(0.0, len(which) / self.rate - (time.monotonic() - begin)))
 
 
-def _dicts(chunk: Any) -> Any:
-    from millstream import _frames
-
-    return _frames.dicts(chunk.X)
+def _known(chunk: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a chunk without missing values, which JSON cannot express as numbers."""
+    for row in _frames.dicts(chunk.X):
+        yield {name: value for name, value in row.items() if value is not None and value == value}
 
 
 def start_demo(server: Any, rate: int) -> Feeder:

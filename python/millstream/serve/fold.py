@@ -23,7 +23,7 @@ from millstream.serve.served_model import Prediction, ServedModel
 from millstream.serve.store_errors import StoreDamaged, StoreFailed
 from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
 
-__all__ = ["State"]
+__all__ = ["MissingModel", "State"]
 
 #: The end of the body of a deferred event.
 DEFERRED_END = ',"d":true}'
@@ -37,6 +37,10 @@ _new = tuple.__new__
 _MOST_CLOSED = 4096
 #: Labels of one event that wait for its window to close.
 _MOST_LABELS = 1000
+
+
+class MissingModel(InvalidValue):
+    """A learner written in Python was not passed to the server, so that its records cannot be applied."""
 
 
 class State:
@@ -104,6 +108,8 @@ class State:
         if kind == Kind.ADMIN:
             try:
                 return self._administer(record, parse_json(record.body))
+            except MissingModel:
+                raise
             except MillstreamError as error:
                 # A replay applies the same record and must reach the same state.
                 return error
@@ -543,7 +549,7 @@ class State:
         elif op == "promote":
             self.routes[body["route"]].promote(body["model"], record.seq, record.time, body["why"])
         elif op == "version":
-            self.models[body["model"]].versions[body["version"]] = record.seq
+            self.models[body["model"]].name_version(body["version"], record.seq)
             self._keep_version(self.models[body["model"]], record.seq)
         elif op == "activate":
             self.by_name[body["stream"]].pending.mark(body["id"], WAITING, 0)
@@ -567,7 +573,7 @@ class State:
             raise InvalidValue(
                 f"serve: model {name!r} did not exist at record {body['to']}; another one had its name"
             )
-        rebuilt.versions = self.models[name].versions
+        rebuilt.take_versions(self.models[name].versions, body["to"])
         rebuilt.seq = record.seq
         self.models[name] = rebuilt
 

@@ -18,7 +18,7 @@ AGGREGATES = ("first", "last", "sum", "mean", "min", "max", "median")
 _LEARN_WHEN = ("on_label", "on_window_close")
 _LATE = ("drop", "learn", "dead_letter")
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS = {"": 1000, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 #: The maximum span is a century, so that sums of two times stay far below 2**63.
 _LONGEST = 100 * 366 * _UNITS["d"]
 
@@ -28,7 +28,7 @@ def milliseconds(who: str, span: Any) -> int:
     if isinstance(span, timedelta):
         given = span / timedelta(milliseconds=1)
     elif isinstance(span, str):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", span.strip())
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)", span.strip())
         if match is None:
             raise InvalidValue(f'{who} must be a number of seconds or a string such as "7d", got {quoted(span)}')
         given = float(match[1]) * _UNITS[match[2]]

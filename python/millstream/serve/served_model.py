@@ -87,6 +87,7 @@ class ServedModel:
         self.learned = 0
         #: Named versions: the record after which each was named.
         self.versions: dict[str, int] = {}
+        self._version: str | None = None
         #: A learner written in Python need not be thread-safe.
         self.lock = threading.RLock()
         self._reset_scores()
@@ -105,8 +106,18 @@ class ServedModel:
 
     @property
     def version(self) -> str | None:
-        """The name of the latest version."""
-        return next(reversed(self.versions), None)
+        """The newest named version that the present state descends from."""
+        return self._version
+
+    def name_version(self, version: str, seq: int) -> None:
+        """Name the present state."""
+        self.versions[version] = seq
+        self._version = version
+
+    def take_versions(self, versions: dict[str, int], to: int) -> None:
+        """Take the named versions after a rollback to a record; the newest one up to it is the present one."""
+        self.versions = versions
+        self._version = next((name for name, seq in reversed(versions.items()) if seq <= to), None)
 
     @property
     def is_native(self) -> bool:
@@ -255,6 +266,7 @@ class ServedModel:
             "scored": self.scored,
             "unscored": self.unscored,
             "versions": self.versions,
+            "version": self._version,
             "drifts": self.drifts,
             "drift_count": self.drift_count,
             "curve": self.curve.describe(),
@@ -272,6 +284,7 @@ class ServedModel:
         self.metric_names = list(data["metrics"])
         self.folder_id = data["folder_id"]
         self.seq, self.learned, self.versions = data["seq"], data["learned"], dict(data["versions"])
+        self._version = data["version"]
         self._reset_scores()
         self.scored, self.unscored = data["scored"], data["unscored"]
         self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])

@@ -45,7 +45,13 @@ def _result_bytes(results: list[dict[str, Any]]) -> bytes:
     columns = {
         name: [each.get(name) for each in results] for name in ("id", "seq", "y", "fate", "status", "detail")
     }
-    kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    # A prediction may be null before the first label.
+    predicts = any("y" in each for each in results)
+    kept = {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None for value in values) or (name == "y" and predicts)
+    }
     return table_bytes(kept)
 
 

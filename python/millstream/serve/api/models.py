@@ -42,10 +42,16 @@ def status(server: Any, name: str, *, curve: bool = False) -> dict[str, Any]:
         if route is not None:
             # `labels` are those of the stream; a route also counts the labels since its last promotion.
             found |= {"route": name, **route.describe(), "compared": route.labels}
+            found["promotions"] = _in_seconds(route.promotions)
             found["members"] = {each: _model_members(state.models[each], curve) for each in route.members}
         found |= {"labels": stream.status(), "policy": stream.policy.describe()}
-        found["quarantine"] = list(stream.quarantine)[-20:]
+        found["quarantine"] = _in_seconds(list(stream.quarantine)[-20:])
     return found
+
+
+def _in_seconds(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Entries with their time in seconds, the unit of the interface."""
+    return [entry | {"time": entry["time"] / 1000} for entry in entries]
 
 
 def _model_members(served: ServedModel, curve: bool) -> dict[str, Any]:
@@ -58,7 +64,7 @@ def _model_members(served: ServedModel, curve: bool) -> dict[str, Any]:
         "learned": served.learned,
         "scored": served.scored,
         "metrics": served.figures(),
-        "drifts": served.drifts[-100:],
+        "drifts": _in_seconds(served.drifts[-100:]),
     }
     if curve:
         recent = [f"recent_{served.metric_names[0]}"] if served.metric_names else []
@@ -147,7 +153,11 @@ def delete_model(call: Call) -> Reply:
 def put_policy(call: Call) -> Reply:
     """Change the label policy, effective from the next record."""
     stream = stream_of(call)
-    policy = LabelPolicy.of(json_body(call))
+    changes = json_body(call)
+    if not isinstance(changes, dict):
+        raise Problem(422, "invalid", f"body: must be an object of settings, got {typed(changes)}")
+    # Settings that are not given stay as they are.
+    policy = LabelPolicy.of(stream.policy.describe() | changes)
     seq = call.server.engine.administer({"op": "policy", "stream": stream.name, "policy": policy.describe()})
     return Reply.json({"policy": policy.describe(), "seq": seq})
 
