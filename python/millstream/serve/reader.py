@@ -61,6 +61,16 @@ class RecordReader:
         return found
 
     @property
+    def id(self) -> bytes:
+        """The identity of the store: 16 random bytes."""
+        return self._bounds.id
+
+    @property
+    def seed(self) -> int:
+        """The seed of record checksums."""
+        return self._bounds.seed
+
+    @property
     def first_seq(self) -> int:
         """The number of the first record that is kept, as of now."""
         return self.bounds().first

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ __all__ = [
     "Snapshot",
     "newest_valid",
     "prune",
+    "read_header",
     "read_snapshot",
     "snapshot_seqs",
     "write_snapshot",
@@ -43,8 +44,8 @@ _START = struct.Struct("<8sIQQII")
 _CRC = struct.Struct("<I")
 _ENTRY = struct.Struct("<HQ")
 
-#: Limits of what is read and written.
-_MOST_HEADER, _MOST_ENTRIES, _LONGEST_NAME = 64 << 20, 100_000, 512
+#: Limits of what is read and written. The header contains labels and features of clients, so it may be large.
+_MOST_HEADER, _MOST_ENTRIES, _LONGEST_NAME = 1 << 30, 100_000, 512
 
 
 class Snapshot(NamedTuple):
@@ -104,13 +105,31 @@ def read_snapshot(path: Path) -> Snapshot:
     return _parsed(path.name, data)
 
 
+def read_header(path: Path) -> dict[str, Any]:
+    """Read and check the header of a snapshot, without its entries."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(_START.size + _CRC.size)
+            length = _START.unpack_from(start)[4] if len(start) == _START.size + _CRC.size else 0
+            data = memoryview(start + file.read(min(length, _MOST_HEADER)))
+    except OSError as error:
+        raise InvalidState(f"{path.name}: {error.strerror or error}") from None
+    return _header(path.name, data, size)[1]
+
+
 def newest_valid(
-    folder: DataFolder | Path, last: int | None = None, *, first: int | None = None
+    folder: DataFolder | Path,
+    last: int | None = None,
+    *,
+    first: int | None = None,
+    mismatch: Callable[[int, Mapping[str, Any]], str | None] = lambda seq, header: None,
 ) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
     """The newest usable snapshot, and those that were skipped.
 
     `first` and `last` are the bounds of the log. A snapshot of a record after its end, or so far before its start
-    that the next record is missing, cannot be continued.
+    that the next record is missing, cannot be continued. `mismatch` returns the reason why a snapshot with a
+    number and a header does not belong to the log, or None.
     """
     folder = _place(folder)
     passed = []
@@ -124,6 +143,9 @@ def newest_valid(
             found = read_snapshot(path)
             if found.seq != seq:
                 raise InvalidState(f"the file is a snapshot of record {found.seq}")
+            reason = mismatch(seq, found.header)
+            if reason is not None:
+                raise InvalidState(reason)
         except InvalidState as error:
             passed.append(InvalidSnapshot(path.name, str(error).removeprefix(f"{path.name}: ")))
             continue
@@ -172,7 +194,12 @@ def _pieces(seq: int, header: Mapping[str, Any], blobs: Mapping[str, bytes]) -> 
     return [start, _CRC.pack(crc32c(text, crc32c(start))), text, *entries]
 
 
-def _parsed(name: str, data: memoryview) -> Snapshot:
+def _header(name: str, data: memoryview, total: int) -> tuple[int, dict[str, Any], int, int]:
+    """The number of the record, the header, the number of entries, and the position of the first one.
+
+    `data` is the start of a file of `total` bytes.
+    """
+
     def invalid(what: str) -> InvalidState:
         return InvalidState(f"{name}: {what}")
 
@@ -184,8 +211,8 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
         raise invalid("this is not a snapshot")
     if version > _VERSION:
         raise invalid(f"version {version} is newer than this version can read, {_VERSION}")
-    if size != len(data):
-        raise invalid(f"the file must have {size} bytes, got {len(data)}")
+    if size != total:
+        raise invalid(f"the file must have {size} bytes, got {total}")
     if header_size > min(_MOST_HEADER, len(data) - place) or count > _MOST_ENTRIES:
         raise invalid("the header is damaged")
     text = bytes(data[place : place + header_size])
@@ -197,8 +224,15 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
         raise invalid("the header is not JSON") from None
     if not isinstance(header, dict):
         raise invalid("the header is not a JSON object")
+    return seq, header, count, place + header_size
+
+
+def _parsed(name: str, data: memoryview) -> Snapshot:
+    def invalid(what: str) -> InvalidState:
+        return InvalidState(f"{name}: {what}")
+
+    seq, header, count, place = _header(name, data, len(data))
     blobs: dict[str, bytes] = {}
-    place += header_size
     for number in range(count):
         found, place = _entry(data, place)
         if found is None:
