@@ -83,8 +83,9 @@ class EventReader:
 
     def event(self, seq: int, item: int) -> StoredEvent:
         """One event of a record."""
-        if self._batch is not None and self._batch[0] == seq:
-            return self._batch[1][item]
+        batch = self._batch
+        if batch is not None and batch[0] == seq:
+            return batch[1][item]
         record = self.record(seq)
         if record.kind == _EVENT:
             body = parse_json(record.body)
@@ -92,8 +93,10 @@ class EventReader:
             event: StoredEvent = _new(StoredEvent, (str(record.id), body.get("x"), body, seq))
             return event
         if record.kind == Kind.EVENTS:
-            self._batch = (seq, [StoredEvent(*each, seq) for each in unpack_events(record.body)])
-            return self._batch[1][item]
+            # Two threads may read, so the attribute is read and set once.
+            events = [StoredEvent(*each, seq) for each in unpack_events(record.body)]
+            self._batch = seq, events
+            return events[item]
         body = parse_json(record.body)
         if record.kind == Kind.LABELS:
             # A label with the features of an unknown event.

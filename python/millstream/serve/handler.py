@@ -6,13 +6,15 @@ import errno
 import sys
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from millstream.errors import InvalidState, MillstreamError
 from millstream.serve.api import OPERATIONS, Operation
+from millstream.serve.bounded_pool import BoundedPool
 from millstream.serve.committer import QueueFull, Stopped
+from millstream.serve.in_flight import Unsettled
 from millstream.serve.origin import check_origin
 from millstream.serve.requests import Call, Problem, Reply, Request
 from millstream.serve.store_errors import StoreFailed, StoreFull
@@ -32,8 +34,8 @@ class Handler:
     def __init__(self, server: Any, tokens: Tokens) -> None:
         self.server = server
         self.tokens = tokens
-        self._slow = ThreadPoolExecutor(1, "millstream-admin")
-        self._reading = ThreadPoolExecutor(1, "millstream-status")
+        self._slow = BoundedPool("millstream-admin")
+        self._reading = BoundedPool("millstream-status")
         #: Operations by the segments of their paths, and by method under the key None, which no segment equals.
         self._tree: dict[object, Any] = {}
         for operation in OPERATIONS:
@@ -55,34 +57,50 @@ class Handler:
                     respond = call.respond = call.span.ending(respond)
             if operation.is_slow:
                 # The operation waits for the log and may replay it; predictions continue meanwhile.
-                self._slow.submit(self._run_slow, operation, call)
+                self._slow.submit(partial(self._run_slow, operation, call))
                 return
             if operation.reads_state:
-                self._reading.submit(self._run_slow, operation, call)
+                self._reading.submit(partial(self._run_slow, operation, call))
                 return
             reply = operation.run(call)
+        except Unsettled as event:
+            reply = self._run_later(event, operation, call)
         except Exception as error:  # a learner written in Python may raise anything
-            problem = problem_of(error)
-            if request.path.startswith("/v2"):
-                # The Open Inference Protocol requires the message in this member.
-                problem.more["error"] = problem.detail
-            reply = problem.reply()
+            reply = _problem_reply(error, request)
         if reply is not None:
             respond(reply)
 
     def _run_slow(self, operation: Operation, call: Call) -> None:
         try:
             reply = operation.run(call)
+        except Unsettled as event:
+            reply = self._run_later(event, operation, call)
         except Exception as error:  # the client gets it
-            reply = problem_of(error).reply()
+            reply = _problem_reply(error, call.request)
         if reply is not None:
             call.respond(reply)
         self.server.flush()
 
+    def _run_later(self, event: Unsettled, operation: Operation, call: Call) -> Reply | None:
+        """Run an operation again once its event is in the state or lost, without delaying other requests."""
+        pool = self._slow if operation.is_slow else self._reading
+
+        def resume() -> None:
+            try:
+                pool.resume(partial(self._run_slow, operation, call))
+            except Stopped as error:
+                call.respond(_problem_reply(error, call.request))
+
+        try:
+            self.server.engine.committer.in_flight.when_settled(event, resume)
+        except MillstreamError as error:
+            return _problem_reply(error, call.request)
+        return None
+
     def close(self) -> None:
         """Stop the threads of slow operations."""
-        self._slow.shutdown(wait=False, cancel_futures=True)
-        self._reading.shutdown(wait=False, cancel_futures=True)
+        self._slow.close()
+        self._reading.close()
 
     def _find(self, request: Request) -> tuple[Operation, dict[str, str]]:
         path = request.path
@@ -106,6 +124,14 @@ class Handler:
         if operation is None:
             raise Problem(405, "method-not-allowed", f"{path[:200]}: use {', '.join(sorted(methods))}")
         return operation, dict(zip(operation.names, found, strict=True))
+
+
+def _problem_reply(error: BaseException, request: Request) -> Reply:
+    problem = problem_of(error)
+    if request.path.startswith("/v2"):
+        # The Open Inference Protocol requires the message in this member.
+        problem.more["error"] = problem.detail
+    return problem.reply()
 
 
 def problem_of(error: BaseException) -> Problem:

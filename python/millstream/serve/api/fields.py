@@ -23,7 +23,7 @@ __all__ = [
     "weight",
 ]
 
-#: A client's clock may be ahead of the server's by this many milliseconds. A larger step would close all windows.
+#: A client's clock may be ahead of the server's by this many milliseconds. A later time is taken for an error.
 _AHEAD = 3_600_000
 
 
@@ -91,7 +91,8 @@ def weight(body: dict[str, Any]) -> float:
 
 
 def event_time(body: dict[str, Any], now: int) -> int | None:
-    """The time of an event in milliseconds: from seconds since 1970 or an ISO 8601 string; None if not given."""
+    """The time that a client gives, in milliseconds: from seconds since 1970 or an ISO 8601 string; None if not
+    given. It is stored and shown, but closes no window: only the server's clock does."""
     ts = body.get("ts")
     if ts is None:
         return None

@@ -13,7 +13,10 @@ STALL = 10.0
 
 
 def healthz(call: Call) -> Reply:
-    """Liveness: no learner hangs. The HTTP server replies itself, unless a learner hangs in the log thread."""
+    """Liveness: no learner hangs. The HTTP server replies itself, unless a learner hangs in the log thread.
+
+    A long operation, such as the replay of a rollback, is no hanging learner: see `readyz`.
+    """
     stalled = call.server.engine.committer.stalled(STALL)
     if stalled is not None:
         raise Problem(
@@ -29,7 +32,12 @@ def readyz(call: Call) -> Reply:
         raise Problem(503, "not-ready", "the server is starting or stopping")
     if committer.disk_error is not None:
         raise Problem(503, "disk-full", committer.disk_error)
-    return Reply.json({"status": "ready", "seq": call.server.engine.state.seq})
+    found = {"status": "ready", "seq": call.server.engine.state.seq}
+    name = committer.operating(STALL)
+    if name is not None:
+        # Predictions continue, so the server is ready.
+        found["detail"] = f"{name}: an operation has been running for more than {STALL:g} seconds; labels wait"
+    return Reply.json(found)
 
 
 OPERATIONS = (

@@ -160,11 +160,11 @@ def _proposal(call: Call, stream: Stream, new: list[tuple[str, dict[str, Any], A
         id, x, answered = new[0]
         traced = f',"t":{as_json(trace[:128])}' if trace else ""
         text = f'{{"x":{as_json(x)},{answered.stored(is_route)}{traced}}}'
-        return Proposal(Kind.EVENT, stream, id, text, parsed=x)
+        return Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
     ids = [id for id, _, _ in new]
     stored = [event_members(answered, is_route, trace) for _, _, answered in new]
     text = pack_events(ids, [as_json(x) for _, x, _ in new], stored)
-    return Proposal(Kind.EVENTS, stream, None, text, parsed=ids)
+    return Proposal(Kind.EVENTS, stream, None, text, parsed=ids, given=ids)
 
 
 def feedback(call: Call) -> Reply | None:
@@ -184,9 +184,9 @@ def feedback(call: Call) -> Reply | None:
         raise Problem(422, "invalid", "y: it is missing")
     common: dict[str, Any] = {name: body[name] for name in ("weight", "ts") if name in body}
     now = call.server.engine.clock.now()
-    labels, at = [], None
+    labels = []
     for id, y in zip(ids, ys, strict=True):
-        label, at = label_of({"y": y, **common}, now)
+        label = label_of({"y": y, **common}, now)
         labels.append(label | {"id": check_id(id)})
     if call.span is not None:
         call.span.link([trace_of(call, stream, label["id"]) for label in labels[:100]])
@@ -203,7 +203,7 @@ def feedback(call: Call) -> Reply | None:
         call.respond(Reply.json({"model_name": stream.name, "results": results}))
 
     call.server.engine.committer.propose(
-        Proposal(Kind.LABELS, stream, None, "", parsed=labels, time=at, answer=answer)
+        Proposal(Kind.LABELS, stream, None, "", parsed=labels, sent=len(call.request.body), answer=answer)
     )
     return None
 

@@ -34,8 +34,8 @@ _KINDS = {
 }
 
 
-def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None]:
-    """The members of a label that are stored, and its time."""
+def label_of(body: dict[str, Any], now: int) -> dict[str, Any]:
+    """The members of a label that are stored."""
     if "y" not in body:
         raise Problem(422, "invalid", "y: it is missing")
     y = body["y"]
@@ -54,7 +54,7 @@ def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None
     at = event_time(body, now)
     if at is not None:
         label["ts"] = at
-    return label, at
+    return label
 
 
 def outcome_members(outcome: Outcome) -> dict[str, Any]:
@@ -86,12 +86,18 @@ def put_label(call: Call) -> Reply | None:
     stream = stream_of(call)
     id = check_id(call.values["id"])
     body = checked_object(json_body(call), _MEMBERS)
-    label, at = label_of(body, call.server.engine.clock.now())
+    label = label_of(body, call.server.engine.clock.now())
     if call.span is not None:
         call.span.link([trace_of(call, stream, id)])
     respond = call.respond
     proposal = Proposal(
-        Kind.LABEL, stream, id, "", parsed=label, time=at, answer=lambda outcome: respond(label_reply(outcome, id))
+        Kind.LABEL,
+        stream,
+        id,
+        "",
+        parsed=label,
+        sent=len(call.request.body),
+        answer=lambda outcome: respond(label_reply(outcome, id)),
     )
     call.server.engine.committer.propose(proposal)
     return None
@@ -104,7 +110,6 @@ def post_labels(call: Call) -> Reply | None:
     now = call.server.engine.clock.now()
     results: list[dict[str, Any] | None] = []
     labels: list[dict[str, Any]] = []
-    latest: int | None = None
     for index, body in enumerate(batch.items):
         try:
             if index in batch.errors:
@@ -116,12 +121,11 @@ def post_labels(call: Call) -> Reply | None:
                 results.append(None)
                 continue
             body = checked_object(body, ("id", *_MEMBERS), f"item {index}")
-            label, at = label_of(body, now)
+            label = label_of(body, now)
             label["id"] = check_id(body.get("id"))
         except (Problem, MillstreamError) as error:
             results.append(item_problem(index, error))
             continue
-        latest = at if latest is None or (at is not None and at > latest) else latest
         labels.append(label)
         results.append(None)
     if not labels:
@@ -137,7 +141,7 @@ def post_labels(call: Call) -> Reply | None:
         call.respond(batch.reply([_item(*next(found)) if each is None else each for each in results]))
 
     call.server.engine.committer.propose(
-        Proposal(Kind.LABELS, stream, None, "", parsed=labels, time=latest, answer=answer)
+        Proposal(Kind.LABELS, stream, None, "", parsed=labels, sent=len(call.request.body), answer=answer)
     )
     return None
 

@@ -144,10 +144,11 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     server.counters.predicted(stream.name, time.perf_counter() - start)
     given = body.get("trace") or call.trace
     trace = f',"t":{as_json(str(given)[:128])}' if given else ""
+    ts = "" if at is None else f',"ts":{at}'
     end = DEFERRED_END if body.get("defer") is True else "}"
-    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{end}'
+    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{ts}{end}'
     reply = answered.reply(id, stream)
-    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
+    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
     if call.request.query and call.query().get("wait") == "durable":
         proposal.answer = lambda outcome: call.respond(durable(outcome, reply))
         server.engine.committer.propose(proposal)
@@ -176,9 +177,11 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
 
 
 def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> StoredEvent | None:
-    """The event with an id, for a repeated request; a different example with the same id is refused."""
-    engine = call.server.engine
-    engine.committer.wait_for(stream.number, id)
+    """The event with an id, for a repeated request; a different example with the same id is refused.
+
+    Raises `Unsettled` if the event is not in the state yet: the request is then handled again.
+    """
+    call.server.engine.committer.in_flight.check(stream.number, id)
     found = stream.pending.find(id)
     if found is None:
         return None
@@ -193,12 +196,14 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
     return event
 
 
-def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
+def event_members(answered: Answered, is_route: bool, trace: Any = None, at: int | None = None) -> Any:
     """The part of the predictions for one example that a batch record stores."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
-    own = {"m": members, "s": answered.name} if is_route else members[answered.name]
+    own: dict[str, Any] = {"m": members, "s": answered.name} if is_route else members[answered.name]
     if trace:
         own["t"] = str(trace)[:128]
+    if at is not None:
+        own["ts"] = at
     return own if len(own) > 1 else own["y"]
 
 
