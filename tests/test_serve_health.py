@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
-from millstream import linear_model
+from millstream import linear_model, serve
 from millstream.serve.api import health
+from millstream.serve.records import Kind
 from serving import Direct
-from serving_process import until
+from serving_process import Connection, until
 
 
 class Waiting:
@@ -62,6 +64,42 @@ def test_requests_about_health_during_a_long_operation(tmp_path, monkeypatch):
         ready = direct.get("/readyz")
         assert ready.status == 200
         assert ready.json["detail"].startswith("model: an operation has been running")
+
+
+def test_health_over_http_during_and_after_a_long_operation(tmp_path, monkeypatch):
+    """The request of the operation, and a label, wait for longer than a learner may hang."""
+    monkeypatch.setattr(health, "STALL", 0.8)
+    with serve.Server(linear_model.LogisticRegression(), data=tmp_path / "data", port=0) as server:
+        Connection(server.port).ask("POST", "/v1/models/model/learn", {"x": {"f": 1}, "y": True})
+        state, found = server.engine.state, []
+        apply = state.apply
+
+        def slow(record, parsed=None):
+            if record.kind == Kind.ADMIN:
+                time.sleep(2.0)
+            return apply(record, parsed)
+
+        monkeypatch.setattr(state, "apply", slow)
+
+        def send(path, body):
+            found.append(Connection(server.port).ask("POST", path, body)[0])
+
+        requests = [
+            ("/v1/models/model/rollback", {"to": state.seq, "exclude": ["q"]}),
+            ("/v1/models/model/learn", {"x": {"f": 1}, "y": False}),
+        ]
+        threads = [threading.Thread(target=send, args=each) for each in requests]
+        for thread in threads:
+            thread.start()
+        healths = []
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end:
+            healths.append(Connection(server.port).ask("GET", "/healthz")[0])
+            time.sleep(0.02)
+        for thread in threads:
+            thread.join(10)
+        assert sorted(found) == [200, 201]
+        assert set(healths) == {200}
 
 
 @pytest.mark.parametrize("name", ["slow", "r"])

@@ -87,6 +87,8 @@ class Committer:
         self.groups = 0
         self.committed = 0
         self._applying: _Work | None = None
+        #: Start and end of the last operation.
+        self._last_operation = 0.0, 0.0
         self._queue: deque[Proposal] = deque()
         #: Estimated memory of the proposals that are not committed yet.
         self.queued_bytes = 0
@@ -171,6 +173,15 @@ class Committer:
         work = self._applying
         is_long = work is not None and work.is_operation and perf_counter() - work.start >= seconds
         return work.name if work is not None and is_long else None
+
+    def delays(self, seconds: float) -> bool:
+        """Whether requests may wait for so long although the handler works: a learner hangs, or a long operation
+        is running or ended so recently that requests still wait."""
+        work, now = self._applying, perf_counter()
+        if work is not None and work.is_operation and now - work.start >= seconds / 2:
+            return True
+        start, end = self._last_operation
+        return (end - start >= seconds / 2 and now - end < seconds) or self.stalled(seconds) is not None
 
     def _learning_model(self, name: str) -> str:
         """The model of a record of a stream; for a route or several streams, a model whose lock is held."""
@@ -320,6 +331,7 @@ class Committer:
                 self.in_flight.remove(proposal)
                 if proposal.kind == Kind.ADMIN:
                     self.administered()
+                    self._last_operation = start, perf_counter()
                 _answer(proposal, seq if outcome is None else outcome)
         self._applying = None
         crash_point("committer.applied")

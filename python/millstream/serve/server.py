@@ -267,14 +267,13 @@ class Server:
             for request in http.take(_TURN, 0.25):
                 self.handler.handle(request, partial(self._respond, request.ticket))
             self.flush()
-            is_stalled = self.engine.committer.stalled(health.STALL) is not None
-            if is_stalled is self._health_is_native:
-                self._answer_health(http, natively=not is_stalled)
+            is_delayed = self.engine.committer.delays(health.STALL)
+            if is_delayed is self._health_is_native:
+                self._answer_health(http, natively=not is_delayed)
 
     def _answer_health(self, http: _core.HttpServer, *, natively: bool) -> None:
-        """Let the HTTP server answer /healthz, which works while the handler hangs, or the handler, which detects
-        a
-        learner that hangs in the log thread."""
+        """Let the HTTP server answer /healthz, which works while the handler hangs, or the handler, which
+        distinguishes a learner that hangs in the log thread from a long operation."""
         self._health_is_native = natively
         http.set_health("/healthz" if natively else "", b'{"status":"ok"}', health.STALL)
 
