@@ -32,8 +32,6 @@ def test_layout(tmp_path):
         assert (folder.path / "lock").read_text() == f"{os.getpid()}\n"
         assert sorted(contents(folder.path)) == ["lock", "millstream.json", "models", "snapshots"]
         assert folder.write_model("0a1b", b"state").read_bytes() == b"state"
-        folder.write_tokens(b"{}")
-        assert folder.tokens.stat().st_mode & 0o777 == 0o600
     with DataFolder(tmp_path / "a" / "data") as folder:
         assert folder.model_file("0a1b").read_bytes() == b"state"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run the command."""
-    if given.create_token:
-        return _create_tokens(given)
+    if given.create_token or given.revoke_token or given.list_tokens:
+        return _change_tokens(given)
     from millstream.serve import Server
 
     models = _models(given)
@@ -71,18 +73,35 @@ def _retention(given: Namespace) -> Any:
     return Retention(given.retain_age, given.retain_bytes)
 
 
-def _create_tokens(given: Namespace) -> int:
+def _change_tokens(given: Namespace) -> int:
+    """Revoke, create and list tokens. A server may use the folder meanwhile, and follows within two seconds."""
     from millstream.serve.folder import DataFolder
     from millstream.serve.tokens import Tokens
 
-    with DataFolder(given.data) as folder:
-        tokens = Tokens(folder.tokens, required=False)
-        for text in given.create_token:
-            name, _, scopes = text.partition(":")
-            token = tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name)
-            show.say(token)
-    show.remark("the token is shown only once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    if given.create_token and not (Path(given.data) / "millstream.json").exists():
+        DataFolder(given.data).close()
+    tokens = Tokens(DataFolder(given.data, read_only=True).tokens, required=False)
+    for name in given.revoke_token or ():
+        removed = tokens.revoke(name)
+        if not removed:
+            known = ", ".join(sorted({quoted(each["name"]) for each in tokens.shown()})) or "none"
+            raise UsageError(f"no token named {quoted(name)}; the tokens of {given.data} are: {known}")
+        show.remark(f"revoked {show.counted(removed, 'token')} named {quoted(name)}", given.quiet)
+    for text in given.create_token or ():
+        name, _, scopes = text.partition(":")
+        show.say(tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name))
+    if given.create_token:
+        show.remark("the token is shown only once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    for each in tokens.shown() if given.list_tokens else ():
+        show.say(f"{each['name']}  {','.join(each['scopes'])}  {_expiry(each['expires'])}")
     return OK
+
+
+def _expiry(expires: float | None) -> str:
+    if expires is None:
+        return "does not expire"
+    when = datetime.fromtimestamp(expires, UTC).isoformat(" ", "seconds")
+    return f"{'expired' if expires <= time.time() else 'expires'} {when}"
 
 
 def _models(given: Namespace) -> dict[str, Any]:
@@ -169,6 +188,8 @@ COMMAND = Command(
                 value="NAME:SCOPE,…",
                 many=True,
             ),
+            Option(("--revoke-token",), "revoke the access tokens with a name, and exit", value="NAME", many=True),
+            Option(("--list-tokens",), "list the access tokens, which are stored as hashes, and exit"),
             Option(("--salvage",), "open a damaged log without the damaged records"),
             Option(("--demo",), "serve a flight-delay model with a built-in client that sends late labels"),
             Option(("--demo-rate",), "flights per second in the demo", value="COUNT", kind=positive, default=200),
@@ -186,6 +207,7 @@ COMMAND = Command(
             "create a token for clients that request predictions and send labels",
             "serve --data ./data --create-token web:predict,label",
         ),
+        ("revoke it, also while the server is running", "serve --data ./data --revoke-token web"),
     ),
     main,
 )

@@ -6,7 +6,7 @@ lock                locked by the server that uses the folder; holds its process
 events.db           the event store, with events.db-wal, events.db-shm and events.acked
 models/<id>.ms      initial state of each model, under an id chosen by the server
 snapshots/<seq>.snapshot
-tokens.json         hashed tokens
+tokens.json         hashed tokens; tokens.lock is locked while they are changed
 ```
 
 Clients choose model names, so files are not named after models.
@@ -28,7 +28,7 @@ from millstream.errors import InvalidState, InvalidValue, MissingFile
 from millstream.serve.disk import Disk
 from millstream.serve.store_errors import FolderInUse
 
-__all__ = ["FORMAT", "DataFolder"]
+__all__ = ["FORMAT", "DataFolder", "lock_file"]
 
 #: Version of the layout. A folder of a later version is refused.
 FORMAT = 1
@@ -84,11 +84,6 @@ class DataFolder:
         path = self.model_file(id)
         self._write(path, data)
         return path
-
-    def write_tokens(self, data: bytes) -> None:
-        """Replace the file of hashed tokens durably."""
-        self._write(self.tokens, data)
-        self.tokens.chmod(0o600)
 
     def close(self) -> None:
         """Release the lock."""
@@ -149,7 +144,7 @@ class DataFolder:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         file = os.fdopen(descriptor, "r+b", buffering=0)
         try:
-            _lock(file)
+            lock_file(file)
         except OSError:
             pid = _pid_in(file)
             file.close()
@@ -164,7 +159,8 @@ class DataFolder:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[bytes]) -> None:
+    def lock_file(file: IO[bytes]) -> None:
+        """Lock an open file until it is closed; raises `OSError` if another process holds the lock."""
         # After the process id, which other processes must be able to read.
         file.seek(4096)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -172,7 +168,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(file: IO[bytes]) -> None:
+    def lock_file(file: IO[bytes]) -> None:
+        """Lock an open file until it is closed; raises `OSError` if another process holds the lock."""
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

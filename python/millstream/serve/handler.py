@@ -48,6 +48,7 @@ class Handler:
         """Answer a request."""
         try:
             operation, values = self._find(request)
+            self.tokens.refresh()
             check_origin(request, open_to_all=self.server.checks_host and not self.tokens.active)
             self.tokens.check(request, operation.scope)
             call = Call(self.server, request, respond, values)

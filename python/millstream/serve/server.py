@@ -131,6 +131,7 @@ class Server:
         #: Without tokens, only requests for a loopback host are answered; an explicit choice is respected.
         self.checks_host = require_token is None
         self.tokens = Tokens(self.engine.folder.tokens, required=needed)
+        self.tokens.listener = self._sync_access
         self.counters = Counters()
         self.handler = Handler(self, self.tokens)
         #: Reads events in the handler thread; the log thread has its own reader.
@@ -267,6 +268,8 @@ class Server:
             for request in http.take(_TURN, 0.25):
                 self.handler.handle(request, partial(self._respond, request.ticket))
             self.flush()
+            # The native shortcut does not read the file of tokens.
+            self.tokens.refresh()
             is_delayed = self.engine.committer.delays(health.STALL)
             if is_delayed is self._health_is_native:
                 self._answer_health(http, natively=not is_delayed)
@@ -333,6 +336,11 @@ class Server:
         """Whether the models of a stream are forecasters."""
         served = self.engine.state.models.get(stream.name)
         return served is not None and served.role is roles.FORECASTER
+
+    def _sync_access(self) -> None:
+        """Tell the native shortcut which tokens are valid."""
+        if self._shortcut is not None:
+            self._shortcut.sync_access()
 
     def sync_shortcuts(self) -> None:
         """Tell the native shortcut which models it may answer for."""

@@ -49,8 +49,16 @@ class Shortcut:
                 self.native.remove_stream(path)
             self._served = wanted
             self._shown = {path: served.seq for path, served in wanted.items()}
-            is_open = self._checks_host and not self._tokens.active
-            self.native.set_access(self._tokens.active, self._tokens.grants("predict"), is_open)
+            self._sync_access()
+
+    def sync_access(self) -> None:
+        """Update the shortcut to the current tokens."""
+        with self._lock:
+            self._sync_access()
+
+    def _sync_access(self) -> None:
+        is_active = self._tokens.active
+        self.native.set_access(is_active, self._tokens.grants("predict"), self._checks_host and not is_active)
 
     def show_progress(self) -> None:
         """After a group, update the last record that each model has learned."""
