@@ -142,6 +142,8 @@ SCHEMAS: dict[str, Schema] = {
         y=_ANY,
         label={"type": "string", "enum": ["waiting", "labelled", "window over"]},
         label_seq=_SEQ,
+        ts={"type": "number"},
+        label_ts={"type": "number"},
     ),
     "Activated": _object("id activated", id=_ID, activated=_BOOL),
     "Forgotten": _object("id forgotten seq", id=_ID, forgotten=_BOOL, seq=_SEQ),
