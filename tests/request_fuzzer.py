@@ -97,6 +97,9 @@ def valid_requests(chance: random.Random) -> list[Request]:
     policy = chance.choice(POLICIES)
     route: dict[str, Any] = {"champion": "m", "challengers": ["n"], "mode": "split", "split": {"n": 0.5}}
     route["promote"] = {"min_labels": 5}
+    # Targets so large that their sum overflows, for the policies with a mean.
+    target = chance.choice((1.0, -2.5, 1e308, 1e308, -1e308))
+    several = [{"id": f"g{chance.randrange(10)}", "y": target} for _ in range(3)]
     saved = linear_model.LogisticRegression().to_bytes()
     return [
         _json("POST", f"{model}/predict", {"id": name, "x": x, "key": "k", "ts": 1.7e9, "trace": "t"}),
@@ -121,6 +124,11 @@ def valid_requests(chance: random.Random) -> list[Request]:
         Request("DELETE", "/v1/models/new", b""),
         _json("PUT", "/v1/models/n/policy", policy),
         _json("PUT", f"{model}/policy", policy),
+        _json("PUT", "/v1/models/g/policy", policy),
+        _json("PUT", "/v1/models/g/policy", POLICIES[2]),
+        _json("POST", "/v1/models/g/predict", {"id": f"g{chance.randrange(10)}", "x": {"v": chance.random()}}),
+        _json("PUT", f"/v1/models/g/labels/g{chance.randrange(10)}", {"y": target, "ts": chance.randrange(10**9)}),
+        _json("POST", "/v1/models/g/labels", several),
         _json("POST", f"{model}/versions", {"version": f"v{chance.randrange(20)}"}),
         _json("POST", f"{model}/rollback", {"to": 5, "exclude": ["e1"]}),
         _json("PUT", "/v1/routes/r", route),

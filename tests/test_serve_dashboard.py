@@ -154,7 +154,7 @@ def test_the_overview_shows_every_model_and_route(browser, server):
         "return [...document.querySelectorAll('[data-model]')].map(e => e.dataset.model)"
     )
     assert names == ["clicks", "flights", "one", "other", "hostile"]
-    text_of(browser, "Labels come through clicks")
+    text_of(browser, "Labels arrive through clicks")
     text_of(browser, "★ 1 promotion")
     text_of(browser, "Live")
     assert browser.get_log("browser") == []
@@ -292,7 +292,7 @@ def test_what_is_wrong_is_said(browser, server):
     committer = server.engine.committer
     committer.disk_error = f"disk full {HOSTILE}"
     try:
-        text_of(browser, "labels are refused, predictions go on")
+        text_of(browser, "labels are refused, predictions continue")
     finally:
         committer.disk_error = None
     with committer.lock:

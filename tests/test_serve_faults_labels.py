@@ -17,7 +17,8 @@ from millstream import linear_model, serve
 from millstream.serve.clock import Clock
 from millstream.serve.encoding import ARROW, table_bytes
 from millstream.serve.engine import Engine
-from serving_process import LONG, Connection, replayed
+from millstream.serve.records import Kind
+from serving_process import LONG, Connection, replayed, until
 
 DAY = 86_400
 
@@ -187,29 +188,54 @@ def test_a_step_of_the_wall_clock_closes_no_window(tmp_path):
         assert server.engine.state.by_name["m"].status()["default_labels"] == 0
 
 
-def test_a_deleted_model_does_not_stop_the_log(tmp_path):
+def test_a_deleted_model_does_not_stop_the_log(tmp_path, monkeypatch):
     """Events and labels are on their way while their model is deleted: the others go on, and the folder opens."""
     with serve.Server(linear_model.LinearRegression(), name="m", data=tmp_path / "data", port=0) as server:
+        committer, proposed = server.engine.committer, []
+        propose = committer.propose
+        monkeypatch.setattr(committer, "propose", lambda each: (propose(each), proposed.append(each)))
+        client = serve.Client(server.url, retries=0)
         for n in range(5):
-            assert server.engine.committer.stalled(60) is None
-            client = serve.Client(server.url, retries=0)
-            client.create(f"n{n}", "LinearRegression")
-            stop = threading.Event()
+            name = f"n{n}"
+            client.create(name, "LinearRegression")
+            number = server.engine.state.by_name[name].number
+            proposed.clear()
+            stop, written, refused = threading.Event(), [], []
 
-            def write(number, n=n, client=client, stop=stop):
+            def write(name=name, stop=stop, written=written):
                 while not stop.is_set():
                     with contextlib.suppress(serve.ServeError):
-                        found = client.predict(f"n{n}", {"v": 1.0})
-                        client.label(f"n{n}", found["id"], 1.0)
-                        client.learn(f"n{n}", {"v": 1.0}, 1.0)
+                        found = client.predict(name, {"v": 1.0})
+                        client.label(name, found["id"], 1.0)
+                        written.append(client.learn(name, {"v": 1.0}, 1.0)["seq"])
 
-            threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+            def write_late(name=name, refused=refused):
+                try:
+                    client.learn(name, {"v": 1.0}, 1.0)
+                except serve.ServeError as error:
+                    refused.append(error.status)
+
+            threads = [threading.Thread(target=write) for _ in range(4)]
             for thread in threads:
                 thread.start()
-            client.delete(f"n{n}")
+            assert until(lambda written=written: written)
+            deletion = threading.Thread(target=client.delete, args=(name,))
+            late = threading.Thread(target=write_late)
+            # The log cannot apply the deletion, so that a write follows it that was sent before it had an effect.
+            with committer.lock:
+                deletion.start()
+                assert until(lambda: any(each.kind == Kind.ADMIN for each in list(proposed)))
+                place = len(proposed)
+                late.start()
+                assert until(lambda place=place: any(each.kind == Kind.LEARN for each in proposed[place:]))
             stop.set()
-            for thread in threads:
+            for thread in (deletion, late, *threads):
                 thread.join(30)
+                assert not thread.is_alive()
+            assert refused == [404]
+            log = list(server.engine.store.read())
+            last = max(each.seq for each in log if each.kind == Kind.ADMIN)
+            assert [each for each in log if each.stream == number and each.seq > last], "no write followed"
         found = client.predict("m", {"v": 1.0})
         assert client.label("m", found["id"], 2.0)["fate"] == "learned"
     engine = Engine(tmp_path / "data", read_only=True, from_start=True)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from serving_process import LONG, NOTATION, ServerProcess, learned_by_hand, replayed, until
+from serving_process import LONG, NOTATION, ServerProcess, learned_by_hand, records, replayed, until
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +107,9 @@ def test_kills_during_rollback_and_promotion(tmp_path):
         assert server.ask("POST", "/v1/models/m/versions", {"version": "v1"})[0] == 201
         route = {"champion": "m", "challengers": ["n"]}
         assert server.ask("PUT", "/v1/routes/r", route)[0] == 201
+        start = time.monotonic()
+        assert server.ask("POST", "/v1/models/m/rollback", {"to": "v1", "exclude": ["e99"]})[0] == 200
+        rollback_seconds = time.monotonic() - start
         for cycle in range(cycles):
             other = server.ask("GET", "/v1/routes/r")[1]["challengers"][0]
             action = (
@@ -122,7 +125,11 @@ def test_kills_during_rollback_and_promotion(tmp_path):
 
             thread = threading.Thread(target=act)
             thread.start()
-            time.sleep(chance.uniform(0.0, 0.2 if cycle % 2 else 0.05))
+            if cycle >= cycles - 2:
+                # The last of each kind is acknowledged, and the server is killed at once.
+                thread.join(30)
+            else:
+                time.sleep(chance.uniform(0.0, 1.5 * rollback_seconds if cycle % 2 else 0.05))
             server.kill()
             thread.join(30)
             if cycle % 3 == 2:
@@ -134,11 +141,16 @@ def test_kills_during_rollback_and_promotion(tmp_path):
                 champion = server.ask("GET", "/v1/routes/r")[1]["champion"]
                 found["rollback" if cycle % 2 else "promotion"] += 1
                 assert cycle % 2 or champion == other
+                if cycle % 2:
+                    operations = [json.loads(body) for _, kind, _, body in records(server.data) if kind == 7]
+                    assert any(each.get("exclude") == [f"e{cycle}"] for each in operations), operations
+                    assert server.ask("GET", "/v1/models/m")[1]["learned"] == 99
             live = {name: server.export(name) for name in ("m", "n")}
             for name, data in live.items():
                 assert replayed(server.data, from_start=True, model=name) == data
                 assert replayed(server.data, from_start=False, model=name) == data
     print(f"seed {SEED}: {cycles} kills during rollbacks and promotions, acknowledged {found}, all correct")
+    assert all(found.values()), found
 
 
 def serve_command(data, *more):

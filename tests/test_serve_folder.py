@@ -32,10 +32,18 @@ def test_layout(tmp_path):
         assert (folder.path / "lock").read_text() == f"{os.getpid()}\n"
         assert sorted(contents(folder.path)) == ["lock", "millstream.json", "models", "snapshots"]
         assert folder.write_model("0a1b", b"state").read_bytes() == b"state"
-        folder.write_tokens(b"{}")
-        assert folder.tokens.stat().st_mode & 0o777 == 0o600
     with DataFolder(tmp_path / "a" / "data") as folder:
         assert folder.model_file("0a1b").read_bytes() == b"state"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_only_the_owner_may_open_a_new_folder(tmp_path):
+    DataFolder(tmp_path / "data").close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    # The mode of an existing folder is the choice of its owner.
+    (tmp_path / "data").chmod(0o750)
+    DataFolder(tmp_path / "data").close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o750
 
 
 @pytest.mark.parametrize("id", ["", "..", "../x", "a/b", "A", "x" * 33, "a\0", "a\n", None, 5, "con"])

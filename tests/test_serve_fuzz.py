@@ -17,8 +17,8 @@ from millstream.errors import MillstreamError
 from millstream.serve.engine import Engine
 from millstream.serve.snapshots import read_snapshot, snapshot_seqs, write_snapshot
 from millstream.serve.store import EventStore
-from request_fuzzer import Wire, mutated_bytes, mutated_value, random_request
-from serving_process import LONG, NOTATION, ServerProcess, records, replayed
+from request_fuzzer import POLICIES, Wire, mutated_bytes, mutated_value, random_request
+from serving_process import LONG, NOTATION, ServerProcess, records, replayed, until
 
 pytestmark = pytest.mark.slow
 
@@ -30,12 +30,22 @@ FILES = 20_000 if LONG else 600
 ALLOWED = ("queue-full", "learner-busy", "not-ready", "no-streams")
 
 
+def check_means(server):
+    """A label with which the mean overflows is quarantined; the others are learned when the window closes."""
+    server.ask("POST", "/v1/models", {"name": "g", "spec": "LinearRegression"})
+    assert server.ask("PUT", "/v1/models/g/policy", {**POLICIES[2], "window": 2.0})[0] == 200
+    assert server.ask("POST", "/v1/models/g/predict?wait=durable", {"id": "mean", "x": {"v": 1.0}})[0] == 200
+    fates = [server.ask("PUT", "/v1/models/g/labels/mean", {"y": 1e308, "ts": ts}) for ts in (1, 2)]
+    assert [each["fate"] for _, each in fates] == ["collected", "quarantined"], fates
+    assert until(lambda: server.ask("GET", "/v1/models/g/events/mean")[1]["label"] == "labelled", 10)
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + BLOCKS))
 def test_random_requests(tmp_path, seed):
     chance, statuses = random.Random(seed), Counter()
     server = ServerProcess(
         tmp_path / "data",
-        models={"m": NOTATION, "n": "GaussianNB"},
+        models={"m": NOTATION, "n": "GaussianNB", "g": "LinearRegression"},
         settings={"header_timeout": 0.3, "body_timeout": 0.3},
     )
     with server:
@@ -61,6 +71,7 @@ def test_random_requests(tmp_path, seed):
         assert server.ask("GET", "/healthz")[0] == 200
         assert server.ask("GET", "/readyz")[0] == 200
         server.ask("POST", "/v1/models", {"name": "m", "spec": NOTATION})
+        check_means(server)
         assert server.ask("POST", "/v1/models/m/predict", {"x": {"fresh": 1.0}})[0] == 200
         live = server.export()
         shown = server.ask("GET", "/v1/models/m")[1]["labels"]

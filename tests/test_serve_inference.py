@@ -226,7 +226,7 @@ def tensor(**changes):
 @pytest.mark.parametrize(
     ("inputs", "match"),
     [
-        ([], "not empty"),
+        ([], "non-empty list"),
         ({}, "list of tensors"),
         ([3], "must be an object"),
         ([tensor(name="")], "name"),
@@ -250,7 +250,7 @@ def tensor(**changes):
         ([tensor(datatype="BOOL", data=[0, 1])], "data[0]: is not of BOOL"),
         ([tensor(datatype="BYTES")], "data[0]: is not of BYTES"),
         ([tensor(), tensor()], "is in two tensors"),
-        ([tensor(), tensor(name="b", shape=[1], data=[1.0])], "2 expected, got 1"),
+        ([tensor(), tensor(name="b", shape=[1], data=[1.0])], "must have 2 rows, got 1"),
         ([tensor(extra=1)], "unknown member"),
     ],
 )

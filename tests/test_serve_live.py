@@ -275,10 +275,15 @@ def test_labels_and_fates_add_up(direct, feed):
     assert sum(found["latency"]["counts"]) == 6
 
 
-def test_a_label_of_a_megabyte_is_shown_in_short(direct):
+def test_a_long_label_is_shown_in_short_and_a_longer_one_refused(direct):
     direct.call("POST", "/v1/models", {"name": "n", "spec": "LinearRegression"})
     direct.call("POST", "/v1/models/n/predict", {"id": "a", "x": {"v": 1}})
-    assert direct.call("PUT", "/v1/models/n/labels/a", {"y": "<b>" + "x" * 1_000_000}).status == 422
+    assert (
+        direct.call("PUT", "/v1/models/n/labels/a", {"y": "x" * 1_000_000})
+        .json["detail"]
+        .startswith("y: must have")
+    )
+    assert direct.call("PUT", "/v1/models/n/labels/a", {"y": "<b>" + "x" * 4_000}).status == 422
     (entry,) = direct.call("GET", "/v1/models/n/metrics").json["quarantine"]
     assert len(entry["y"]) <= 201
     assert len(json.dumps(live_state.detail(direct.server.engine.state, "n", 0))) < 10_000

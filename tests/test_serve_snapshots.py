@@ -13,10 +13,12 @@ from millstream.serve.folder import DataFolder
 from millstream.serve.snapshots import (
     newest_valid,
     prune,
+    read_header,
     read_snapshot,
     snapshot_seqs,
     write_snapshot,
 )
+from test_serve_labels import Door
 
 HEADER = {"models": [{"name": "fraud", "stream": 1}], "seq": 7, "é": None}
 BLOBS = {"model/1": b"\0\1\2" * 30, "pending/1": b"", "random": b"xyz"}
@@ -177,3 +179,82 @@ def test_in_a_data_folder(tmp_path):
         write_snapshot(folder, 7, HEADER, BLOBS)
         assert newest_valid(folder)[0] == (7, HEADER, BLOBS)
         assert snapshot_seqs(folder) == [7]
+
+
+def test_a_header_of_many_megabytes(tmp_path):
+    header = {"labels": ["z" * (13 << 20)] * 5}
+    path = write_snapshot(tmp_path, 7, header, BLOBS)
+    assert path.stat().st_size > 64 << 20
+    assert read_snapshot(path) == (7, header, BLOBS)
+
+
+def test_the_header_alone(tmp_path):
+    path = write_snapshot(tmp_path, 7, HEADER, BLOBS)
+    assert read_header(path) == HEADER
+    whole = path.read_bytes()
+    for size in (0, 5, 40, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InvalidState):
+            read_header(path)
+    for place in (0, 9, 13, 21, 29, 37, 42):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(InvalidState):
+            read_header(path)
+
+
+@pytest.fixture
+def door(tmp_path):
+    door = Door(tmp_path / "data", snapshot_records=10, snapshot_seconds=1e9)
+    yield door
+    door.close()
+
+
+def failing(kind):
+    def snapshot():
+        if kind == "infinite":
+            return {"y": float("inf")}, {}
+        if kind == "refused":
+            raise InvalidState("a model that cannot be saved")
+        return {}, {"x" * 600: b""}
+
+    return snapshot
+
+
+@pytest.mark.parametrize("kind", ["infinite", "refused", "long name"])
+def test_a_failed_snapshot_is_a_note_and_is_tried_again(door, monkeypatch, kind):
+    engine = door.engine
+    engine.committer.after_group = engine.maybe_snapshot
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.state, "snapshot", failing(kind))
+        for number in range(25):
+            door.predict(f"a{number}", {"v": 1.0})
+        assert engine.committer._stopped is None
+    failed = [note for note in engine.recovery.notes if note.startswith("no snapshot at record ")]
+    assert len(failed) == 2
+    assert snapshot_seqs(engine.folder) == []
+    for number in range(10):
+        door.predict(f"b{number}", {"v": 1.0})
+    assert len(snapshot_seqs(engine.folder)) == 1
+
+
+def test_a_failed_snapshot_is_tried_again_after_some_time_and_at_the_end(tmp_path, monkeypatch):
+    door = Door(tmp_path, snapshot_records=10**9, snapshot_seconds=0.0)
+    engine = door.engine
+    door.predict("a", {"v": 1.0})
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.state, "snapshot", failing("refused"))
+        engine.maybe_snapshot()
+        door.predict("b", {"v": 1.0})
+    wanted = []
+    monkeypatch.setattr(engine.committer, "request_snapshot", lambda: wanted.append(engine.state.seq))
+    engine.maybe_snapshot()
+    assert wanted == [engine.state.seq]
+    # It was requested, and not taken: the final snapshot is not left out.
+    door.close()
+    assert snapshot_seqs(tmp_path / "snapshots") == [engine.state.seq]
+
+
+def test_notes_are_limited(door):
+    for number in range(1500):
+        door.engine.recovery.note(str(number))
+    assert (len(door.engine.recovery.notes), door.engine.recovery.notes[-1]) == (1000, "1499")

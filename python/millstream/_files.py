@@ -41,16 +41,19 @@ _NAMES = 8
 _LONGEST_NAME = 200
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically. An error leaves the old file unchanged, and names the path as it was given."""
+def write_whole(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666) -> None:
+    """Write a file atomically. An error leaves the old file unchanged, and names the path as it was given.
+
+    The file never has more permissions than `mode`.
+    """
     try:
         # A symbolic link stays a link, to the new file.
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file() and not target.is_dir():
             _write_to_device(target, data)
             return
-        if not _write_nameless(target, data):
-            _write_beside(target, data)
+        if not _write_nameless(target, data, mode):
+            _write_beside(target, data, mode)
         for name in _fixed_names(target):
             _remove_leftover(name)
     except OSError as error:
@@ -77,12 +80,12 @@ def write_figure(path: str | os.PathLike[str], figure: Any, dpi: int, format: st
     write_whole(path, picture.getvalue())
 
 
-def _write_nameless(target: Path, data: bytes) -> bool:
+def _write_nameless(target: Path, data: bytes, mode: int) -> bool:
     """Write a file without a name, then link it; False if the system does not support that."""
     if _NAMELESS is None:
         return False
     try:
-        descriptor = os.open(target.parent, _NAMELESS | os.O_WRONLY, 0o666)
+        descriptor = os.open(target.parent, _NAMELESS | os.O_WRONLY, mode)
     except OSError as error:
         # A system that does not know the flag tries to write to the directory.
         if error.errno in (errno.EISDIR, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT):
@@ -106,11 +109,11 @@ def _write_nameless(target: Path, data: bytes) -> bool:
     return False
 
 
-def _write_beside(target: Path, data: bytes) -> None:
+def _write_beside(target: Path, data: bytes, mode: int) -> None:
     """Write a file beside the target, then rename it."""
     for name in _names(target):
         try:
-            file = _created(name)
+            file = _created(name, mode)
         except FileExistsError:
             continue
         with file:
@@ -127,8 +130,8 @@ def _write_beside(target: Path, data: bytes) -> None:
     raise FileExistsError(errno.EEXIST, "too many temporary files beside it", str(target))
 
 
-def _created(name: Path) -> IO[bytes]:
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+def _created(name: Path, mode: int) -> IO[bytes]:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     file = os.fdopen(descriptor, "wb")
     if _lock(file) is False or not _is_at(file, name):
         # Another writer treated it as a leftover before it was locked.

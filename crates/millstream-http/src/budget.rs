@@ -1,9 +1,9 @@
-//! A limit for the bytes of all requests and replies in memory.
+//! A limit on the bytes of all requests and replies in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// The bytes that the server may keep, and those that it keeps now.
+/// The maximum and current numbers of bytes.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: usize,

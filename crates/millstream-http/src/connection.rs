@@ -17,7 +17,7 @@ use crate::reply::{Form, Reply};
 use crate::request::Request;
 use crate::shard::{Counted, Shard};
 
-/// Buffers up to this size stay with an idle connection.
+/// An idle connection keeps buffers up to this size.
 const KEPT_BYTES: usize = 2048;
 /// Bytes read by one system call.
 const READ_BYTES: usize = 64 << 10;
@@ -25,18 +25,18 @@ const READ_BYTES: usize = 64 << 10;
 thread_local! {
     /// Connections read here first, so that an idle one needs no buffer.
     pub(crate) static INPUT: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
-    /// Replies are put together here, and copied only if the client does not accept them at once.
+    /// Replies are assembled here, and copied only if the client does not accept them at once.
     pub(crate) static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Why a connection ends.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// Between two requests: by the client, by the idle timeout, or as the server drains.
+    /// Between two requests: by the client, by the idle timeout, or by a drain of the server.
     Quiet,
     /// During a request or a reply, by a failure or by the client.
     Lost,
-    /// By a refusal that the client must be told.
+    /// By a refusal that must be sent to the client.
     Refused(Problem),
 }
 
@@ -171,7 +171,7 @@ impl Connection {
         Problem::new(kind, detail).reply()
     }
 
-    /// Use the buffer of an answered request again.
+    /// Reuse the buffer of an answered request.
     fn recycle(&mut self, request: Request) {
         if self.buffer.is_empty() && request.bytes.capacity() <= KEPT_BYTES {
             self.buffer = request.bytes;
@@ -201,8 +201,8 @@ impl Drop for Connection {
     }
 }
 
-/// The timer of a connection. Deadlines of idle connections only move back, so the timer is left as it is until it
-/// fires: most requests never touch the timer wheel.
+/// The timer of a connection. Deadlines of idle connections only move to later times, so the timer is not changed until
+/// it fires: most requests do not use the timer wheel.
 pub(crate) struct Timer(Pin<Box<Sleep>>);
 
 impl Timer {

@@ -78,7 +78,7 @@ impl Counters {
             Kind::TooManyConnections => self.refused_connections.increment(),
             Kind::QueueFull => self.queue_full.increment(),
             Kind::NoAnswer => self.request_timeouts.increment(),
-            // Header and body timeouts are counted apart, where they happen.
+            // Header and body timeouts are counted separately, where they occur.
             Kind::TooSlow | Kind::HandlerStalled | Kind::NotReady => {}
         }
     }

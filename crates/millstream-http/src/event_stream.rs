@@ -6,7 +6,7 @@ use std::task::Waker;
 use crate::budget::Charge;
 use crate::reply::HeaderBlock;
 
-/// Bytes that may wait for a slow reader. A sender that looks at the return value of `push` stays far below.
+/// Maximum number of unsent bytes for a slow reader. A sender that checks the result of `push` stays far below it.
 const MAX_PENDING: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct State {
     charge: Charge,
 }
 
-/// What a connection has to do.
+/// The next action of a connection.
 pub(crate) enum Next {
     Write(Vec<u8>),
     Finish,

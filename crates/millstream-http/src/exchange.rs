@@ -1,4 +1,4 @@
-//! Requests that wait for their reply, and the replies on their way to them.
+//! Requests that wait for replies, and the delivery of replies to them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::event_stream::EventStream;
 use crate::reply::Reply;
 
-/// What ends the wait of a connection.
+/// The event that ends the wait of a connection.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Reply(Reply),
@@ -61,7 +61,7 @@ impl Exchanges {
         Ticket { exchanges: self, number }
     }
 
-    /// Hand over an answer. Returns it if nobody waits for it.
+    /// Deliver an answer. Returns it if no request waits for it.
     pub(crate) fn deliver(&self, ticket: u64, answer: Answer) -> Result<(), Answer> {
         let mut table = self.lock();
         match table.waiting.get_mut(&ticket) {
@@ -99,7 +99,7 @@ impl Exchanges {
     }
 }
 
-/// A request that waits.
+/// A waiting request.
 pub(crate) struct Ticket<'a> {
     exchanges: &'a Exchanges,
     pub(crate) number: u64,

@@ -1,14 +1,14 @@
-//! The head of a request: request line, fields, and what they say about the body (RFC 9110, RFC 9112).
+//! The head of a request: request line, fields, and the framing of the body (RFC 9110, RFC 9112).
 //!
 //! Ambiguous framing is refused, never repaired: both length fields, repeated length fields, and transfer encodings
-//! other than `chunked` are how requests are smuggled past a proxy.
+//! other than `chunked` can be used to smuggle requests past a proxy.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::problem::{Kind, Problem};
 
-/// Fields that a request may have.
+/// Maximum number of fields of a request.
 const MAX_FIELDS: usize = 100;
 
 /// How the end of the body is found.
@@ -18,7 +18,8 @@ pub(crate) enum Framing {
     Chunked,
 }
 
-/// Where the parts of a head are in the bytes of its request. Offsets have 32 bits, as idle memory counts.
+/// Positions of the parts of a head in the bytes of its request. Offsets have 32 bits, to save memory of idle
+/// connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     method_end: u32,
@@ -112,7 +113,7 @@ fn path_of(method: &str, target: &str) -> Result<usize, Problem> {
     }
 }
 
-/// What the fields say about framing and the connection.
+/// Framing and connection options from the fields.
 struct Declared {
     framing: Framing,
     keep_alive: bool,
@@ -182,7 +183,7 @@ impl Declared {
 
 fn parse_length(value: &[u8]) -> Result<u64, Problem> {
     let value = value.trim_ascii();
-    // A sign would pass the standard parser.
+    // The standard parser would accept a sign.
     let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.map(str::parse) {
         Some(Ok(length)) => Ok(length),

@@ -1,7 +1,8 @@
-//! An HTTP/1.1 server that knows only the protocol. It reads complete requests, within limits of size and time, and
-//! puts them in a bounded queue. Another thread takes them from the queue in groups and sends replies back by ticket.
+//! An HTTP/1.1 server that implements only the protocol. It reads complete requests, within limits of size and time,
+//! and puts them in a bounded queue. Another thread takes them from the queue in groups and sends replies back by
+//! ticket.
 //!
-//! The crate parses with httparse, the parser of hyper, and not with hyper itself. The server must report every
+//! The crate uses httparse, the parser of hyper, but not hyper itself. The server must report every
 //! refusal as problem+json with a status that the client can read, and hyper 1.12 does not allow that: it removes a
 //! `Content-Length` that follows `Transfer-Encoding` before the service sees the request, it closes the connection
 //! without a status when the header timeout expires, it applies the same timeout to idle connections, and its own

@@ -33,7 +33,7 @@ struct Health {
     stall: Duration,
 }
 
-/// What health and readiness depend on.
+/// The state that health and readiness depend on.
 pub(crate) struct Vitals {
     /// How long the handler has let a request wait.
     pub(crate) waiting: Duration,
@@ -58,7 +58,7 @@ impl Native {
     }
 
     pub(crate) fn set_shortcut(&self, shortcut: Option<Arc<dyn Shortcut>>) {
-        // The former shortcut is dropped after the lock is released.
+        // The previous shortcut is dropped after the lock is released.
         let former = std::mem::replace(&mut self.write().shortcut, shortcut);
         drop(former);
     }

@@ -1,4 +1,4 @@
-//! The limit of open files. Each connection needs one, and the usual soft limit of 1,024 is too low for a server.
+//! The limit on open files. Each connection needs one, and the usual soft limit of 1,024 is too low for a server.
 
 /// File descriptors left to the rest of the process: databases, snapshots, logs.
 const RESERVED: u64 = 256;
@@ -11,7 +11,7 @@ pub(crate) fn raise_limit() -> Option<usize> {
         use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
         let now = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: now.maximum, maximum: now.maximum };
-        // Refused if another process or a sandbox forbids it: then the present soft limit counts.
+        // If a sandbox or another process forbids it, the current soft limit applies.
         let limit = match setrlimit(Resource::Nofile, raised) {
             Ok(()) => now.maximum,
             Err(_) => now.current,

@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use crate::request::Request;
 
-/// Requests in the order of their arrival. One thread takes them.
+/// Requests in order of arrival. One thread takes them.
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
     arrival: Condvar,
     max_length: usize,
-    /// Requests that are older were answered with a timeout.
+    /// Older requests were answered with a timeout.
     max_age: Duration,
 }
 
 #[derive(Debug)]
 struct State {
     requests: VecDeque<Request>,
-    /// The handler sleeps. A wake-up is a system call, so it is made only then.
+    /// Whether the handler sleeps. A wake-up is a system call, so it is made only in that case.
     is_waiting: bool,
     is_closed: bool,
-    /// When the handler took the requests that it works on.
+    /// When the handler took its current requests.
     busy_since: Option<Instant>,
 }
 

@@ -14,7 +14,7 @@ use crate::head::{Framing, Head};
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 
-/// What a wait for bytes ended with.
+/// The result of waiting for bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Bytes,
@@ -126,7 +126,8 @@ impl Connection {
         let deadline = self.start_body(head).await?;
         while self.buffer.len() < end {
             self.keep_within(charge, self.buffer.len())?;
-            // Doubling as a Vec does, but not beyond the body. Declared bytes are not reserved before they come.
+            // Doubles the capacity as a Vec does, but not beyond the body. Declared bytes are not reserved before they
+            // arrive.
             let present = self.buffer.len();
             self.buffer.reserve_exact((end - present).min(present));
             self.read_body_bytes(deadline).await?;
@@ -155,7 +156,7 @@ impl Connection {
         }
     }
 
-    /// Ask for the body if the client waits for that. Returns the deadline of the body.
+    /// Send `100 Continue` if the client waits for it. Returns the deadline of the body.
     async fn start_body(&mut self, head: &Head) -> Result<Instant, Ending> {
         if head.expects_continue && self.buffer.len() == head.length as usize {
             self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;

@@ -78,7 +78,7 @@ impl Server {
         self.shared.queue.take(most, timeout)
     }
 
-    /// Send replies by ticket. A reply that nobody waits for is counted and dropped.
+    /// Send replies by ticket. A reply without a waiting request is counted and dropped.
     pub fn answer(&self, replies: Vec<(u64, Reply)>) {
         let count = self.shards.len() as u64;
         if let [shard] = &self.shards[..] {
@@ -104,7 +104,7 @@ impl Server {
         shard.send([(ticket, Answer::Stream(stream))]);
     }
 
-    /// Append to a stream. Returns the bytes that wait to be sent; none if the stream is closed.
+    /// Append to a stream. Returns the number of unsent bytes; none if the stream is closed.
     pub fn push(&self, ticket: u64, data: &[u8]) -> Option<usize> {
         let stream = self.shared.streams().get(&ticket).cloned()?;
         let waiting = stream.push(data);
@@ -114,7 +114,7 @@ impl Server {
         waiting
     }
 
-    /// Close a stream after the data that waits.
+    /// Close a stream after sending the remaining data.
     pub fn end_stream(&self, ticket: u64) {
         if let Some(stream) = self.shared.streams().remove(&ticket) {
             stream.end();
@@ -138,11 +138,11 @@ impl Server {
     }
 
     /// Stop accepting, let requests in flight finish, and close. Returns whether all of them were answered. Another
-    /// thread must go on to take and answer requests meanwhile.
+    /// thread must continue to take and answer requests meanwhile.
     pub fn drain(&self, timeout: Duration) -> bool {
         self.start_drain();
         let deadline = Instant::now() + timeout;
-        // Connections that stay then are those of refused clients.
+        // The remaining connections are those of refused clients.
         let is_drained = || {
             let shared = &self.shared;
             shared.drained_shards.load(SeqCst) == self.shards.len() && shared.active.load(SeqCst) == 0
@@ -235,7 +235,7 @@ fn bind_first(host: &str, port: u16) -> io::Result<std::net::TcpListener> {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Lets a new server bind while closed connections of a former one time out. Windows would let two servers share
+    // Lets a new server bind while closed connections of a previous one time out. Windows would let two servers share
     // a port.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;

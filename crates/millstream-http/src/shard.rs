@@ -20,11 +20,11 @@ use crate::native::{Native, Vitals};
 use crate::queue::Queue;
 use crate::settings::Settings;
 
-/// Connections that are being told that there are too many. Further ones are closed without a word.
+/// Maximum number of connections that are being refused with a reply. Further ones are closed without a reply.
 const MAX_REFUSALS: usize = 128;
 /// The pause after a failure to accept, such as too many open files: retrying at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a draining shard still accepts and reads, so that requests that the kernel has are answered.
+/// How long a draining shard continues to accept and read, so that requests in kernel buffers are answered.
 const DRAIN_GRACE: Duration = Duration::from_millis(10);
 
 /// What all shards share.
@@ -226,7 +226,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Failures of the client whose connection was about to be accepted: the next one may be accepted at once.
+/// Whether the failure concerns only the accepted connection; the next one may be accepted at once.
 fn is_of_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

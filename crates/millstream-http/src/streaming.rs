@@ -1,4 +1,4 @@
-//! How a connection writes a reply that comes in pieces.
+//! How a connection writes a streamed reply.
 
 use std::future::poll_fn;
 use std::io::Write;

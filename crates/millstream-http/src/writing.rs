@@ -14,7 +14,7 @@ use crate::connection::{Connection, Ending, OUTPUT};
 use crate::reading::Input;
 use crate::reply::{has_no_body, write_head, Form, Length, Reply};
 
-/// Bodies up to this size are copied behind their head and written by one system call.
+/// Bodies up to this size are copied after their head and written with one system call.
 const JOINED_BYTES: usize = 32 << 10;
 /// A client must accept this many bytes, or the rest of the reply, within the write timeout. A limit for the whole
 /// reply would cut long replies; a limit for any progress would let a client read one byte at a time.

@@ -13,9 +13,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::errors::{raise, OrRaise};
 use crate::serving::PredictShortcut;
 
-/// How long a wait goes on before it looks for signals.
+/// Interval at which a wait checks for signals.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(200);
-/// Different header blocks that are remembered as valid.
+/// Maximum number of header blocks that are cached as valid.
 const REMEMBERED: usize = 8;
 
 /// An HTTP/1.1 server. It reads requests on its own threads; Python code takes and answers them.
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 8;
 pub struct HttpServer {
     pub server: Arc<Server>,
     host: String,
-    /// Header blocks that were found valid: handlers use the same few again and again.
+    /// Valid header blocks: handlers use the same few repeatedly.
     blocks: Mutex<Vec<HeaderBlock>>,
 }
 
@@ -127,7 +127,7 @@ impl HttpServer {
         Ok(())
     }
 
-    /// Append to a stream. Returns the bytes that wait to be sent, or None if the stream is closed.
+    /// Append to a stream. Returns the number of unsent bytes, or None if the stream is closed.
     fn push(&self, ticket: u64, data: &[u8]) -> Option<usize> {
         self.server.push(ticket, data)
     }

@@ -1,4 +1,4 @@
-"""`millstream events`: show the log of a data folder, also while its server runs."""
+"""`millstream events`: show the log of a data folder, even while its server is running."""
 
 from __future__ import annotations
 
@@ -19,19 +19,13 @@ def main(given: Namespace) -> int:
     from millstream.serve.folder import DataFolder
     from millstream.serve.reader import RecordReader
     from millstream.serve.records import Kind
+    from millstream.serve.selection import selected
 
     folder = DataFolder(given.data, read_only=True)
     reader = RecordReader(folder.events, Disk())
     bounds = reader.bounds()
-    first = max(bounds.first, bounds.last - given.last + 1) if given.last and given.first is None else given.first
-    shown = 0
-    for record in reader.read(first or bounds.first):
+    for record in selected(reader, first=given.first, count=given.last, kind=given.kind, id=given.id):
         kind = Kind(record.kind).name.lower()
-        if (given.kind and kind != given.kind) or (given.id and record.id != given.id):
-            continue
-        if given.last and given.first is not None and shown >= given.last:
-            break
-        shown += 1
         body = record.body if isinstance(record.body, str) else f"<{len(record.body)} bytes>"
         if given.json:
             data: dict[str, Any] = {
@@ -62,8 +56,8 @@ def _time(milliseconds: int) -> str:
 COMMAND = Command(
     "events",
     "show the log of a data folder",
-    "Reads and checks the records of a server's log, also while the server runs. The log is an SQLite database\n"
-    "with a documented schema (docs/serving.md), so SQL reads it too.",
+    "Reads and checks the records of a server's log, even while the server is running. The log is an SQLite\n"
+    "database with a documented schema (docs/serving.md), so it can also be queried with SQL.",
     (
         Option(("data",), "data folder of millstream serve", value="FOLDER", complete="file"),
         Option(("--first",), "number of the first record", value="SEQ", kind=count),

@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from millstream._echo import quoted
 from millstream._files import write_whole
 from millstream.cli import show
 from millstream.cli.errors import UsageError
@@ -21,8 +22,13 @@ def main(given: Namespace) -> int:
 
     engine = Engine(given.data, read_only=True, until=given.until, from_start=given.from_start)
     state = engine.state
+    if given.model is not None and given.model not in state.models:
+        known = ", ".join(state.models) or "none"
+        raise UsageError(f"no model named {quoted(given.model)} at record {state.seq}; models: {known}")
     found: list[dict[str, Any]] = []
     for name, served in state.models.items():
+        if given.model not in (None, name):
+            continue
         data = served.model.to_bytes() if served.is_native else b""
         found.append(
             {
@@ -33,7 +39,7 @@ def main(given: Namespace) -> int:
                 "sha256": hashlib.sha256(data).hexdigest() if data else None,
             }
         )
-        if given.save is not None and (given.model in (None, name)):
+        if given.save is not None:
             if given.model is None and len(state.models) > 1:
                 raise UsageError("--save needs --model: the folder has several models")
             write_whole(Path(given.save), data)
@@ -60,18 +66,18 @@ def main(given: Namespace) -> int:
 COMMAND = Command(
     "replay",
     "compute the state of a server from its log, offline",
-    "Replays the log of a data folder up to a record, and prints or saves the models. The bytes of a model are\n"
-    "those that the server had at that record. The folder is not changed, and its server may run meanwhile.",
+    "Replays the log of a data folder up to a record, and prints or saves the models, which are\n"
+    "bit-identical to those of the server at that record. The folder is not changed; its server may be running.",
     (
         Option(("data",), "data folder of millstream serve", value="FOLDER", complete="file"),
         Option(("--until",), "number of the last record to apply", value="SEQ", kind=count),
         Option(("--model",), "name of the model to save", value="NAME"),
         Option(("--save",), "file for the model", value="FILE", complete="file"),
-        Option(("--from-start",), "ignore snapshots and replay every record"),
+        Option(("--from-start",), "ignore snapshots and replay all records"),
         JSON,
     ),
     (
-        ("the present state", "replay ./data"),
+        ("the current state", "replay ./data"),
         ("a model as it was at record 1000", "replay ./data --until 1000 --model late --save late_1000.ms"),
     ),
     main,

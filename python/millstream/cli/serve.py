@@ -1,9 +1,11 @@
-"""`millstream serve`: answer predictions over HTTP, and learn from labels whenever they arrive."""
+"""`millstream serve`: serve predictions over HTTP, and learn from labels when they arrive."""
 
 from __future__ import annotations
 
 import re
+import time
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run the command."""
-    if given.create_token:
-        return _create_tokens(given)
+    if given.create_token or given.revoke_token or given.list_tokens:
+        return _change_tokens(given)
     from millstream.serve import Server
 
     models = _models(given)
@@ -71,18 +73,35 @@ def _retention(given: Namespace) -> Any:
     return Retention(given.retain_age, given.retain_bytes)
 
 
-def _create_tokens(given: Namespace) -> int:
+def _change_tokens(given: Namespace) -> int:
+    """Revoke, create and list tokens. A server may use the folder meanwhile, and follows within two seconds."""
     from millstream.serve.folder import DataFolder
     from millstream.serve.tokens import Tokens
 
-    with DataFolder(given.data) as folder:
-        tokens = Tokens(folder.tokens, required=False)
-        for text in given.create_token:
-            name, _, scopes = text.partition(":")
-            token = tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name)
-            show.say(token)
-    show.remark("the token is shown once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    if given.create_token and not (Path(given.data) / "millstream.json").exists():
+        DataFolder(given.data).close()
+    tokens = Tokens(DataFolder(given.data, read_only=True).tokens, required=False)
+    for name in given.revoke_token or ():
+        removed = tokens.revoke(name)
+        if not removed:
+            known = ", ".join(sorted({quoted(each["name"]) for each in tokens.shown()})) or "none"
+            raise UsageError(f"no token named {quoted(name)}; the tokens of {given.data} are: {known}")
+        show.remark(f"revoked {show.counted(removed, 'token')} named {quoted(name)}", given.quiet)
+    for text in given.create_token or ():
+        name, _, scopes = text.partition(":")
+        show.say(tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name))
+    if given.create_token:
+        show.remark("the token is shown only once; send it as `Authorization: Bearer TOKEN`", given.quiet)
+    for each in tokens.shown() if given.list_tokens else ():
+        show.say(f"{each['name']}  {','.join(each['scopes'])}  {_expiry(each['expires'])}")
     return OK
+
+
+def _expiry(expires: float | None) -> str:
+    if expires is None:
+        return "does not expire"
+    when = datetime.fromtimestamp(expires, UTC).isoformat(" ", "seconds")
+    return f"{'expired' if expires <= time.time() else 'expires'} {when}"
 
 
 def _models(given: Namespace) -> dict[str, Any]:
@@ -122,10 +141,10 @@ def _report_recovery(server: Any, given: Namespace) -> None:
 
 COMMAND = Command(
     "serve",
-    "answer predictions over HTTP, and learn from labels whenever they arrive",
+    "serve predictions over HTTP, and learn from labels when they arrive",
     "Every prediction is stored with its features in the data folder. When its label arrives, seconds or weeks\n"
-    "later, the model learns what it was asked, once, even if the server was killed in between. Start it again\n"
-    "on the same folder to continue; a model that the folder knows is not read from its file again.",
+    "later, the model learns from the stored features exactly once, even if the server was killed in between.\n"
+    "Restart the server on the same folder to continue; models already in the folder are not read from files.",
     (
         Option(
             ("models",),
@@ -137,8 +156,10 @@ COMMAND = Command(
         ),
         Option(("--data",), "data folder", value="FOLDER", default="data", complete="file"),
         Option(("--host",), "address to listen on", value="ADDRESS", default="127.0.0.1"),
-        Option(("--port",), "port to listen on; 0 chooses one", value="PORT", kind=count, default=8000),
-        Option(("--name",), "name of a model, in the order of the models", value="NAME", many=True),
+        Option(("--port",), "port to listen on; 0 selects a free port", value="PORT", kind=count, default=8000),
+        Option(
+            ("--name",), "name of a model; repeat the option in the order of the models", value="NAME", many=True
+        ),
         Option(("--metric",), "metric of new models; may be repeated", value="METRIC", many=True),
         *grouped(
             "labels of new models",
@@ -149,7 +170,7 @@ COMMAND = Command(
             ),
             Option(
                 ("--late",),
-                "what happens to a label after the window",
+                "what to do with a label that arrives after the window",
                 choices=("drop", "learn", "dead_letter"),
                 value="WHAT",
             ),
@@ -159,31 +180,34 @@ COMMAND = Command(
             Option(("--retain-age",), "remove records older than this from the log, such as 90d", value="SPAN"),
             Option(("--retain-bytes",), "keep the log below this size", value="BYTES", kind=positive),
             Option(("--max-connections",), "maximum number of connections", value="COUNT", kind=positive),
-            Option(("--max-body",), "maximum number of bytes of a request", value="BYTES", kind=positive),
-            Option(("--threads",), "threads of the protocol", value="COUNT", kind=positive),
+            Option(("--max-body",), "maximum size of a request body", value="BYTES", kind=positive),
+            Option(("--threads",), "number of HTTP threads", value="COUNT", kind=positive),
             Option(
                 ("--create-token",),
                 "create an access token with the scopes predict, label, admin or metrics, print it, and exit",
                 value="NAME:SCOPE,…",
                 many=True,
             ),
-            Option(("--salvage",), "open a damaged log without its damaged records"),
-            Option(("--demo",), "serve a model of flight delays that feeds itself, with late labels"),
-            Option(("--demo-rate",), "flights per second of the demo", value="COUNT", kind=positive, default=200),
+            Option(("--revoke-token",), "revoke the access tokens with a name, and exit", value="NAME", many=True),
+            Option(("--list-tokens",), "list the access tokens, which are stored as hashes, and exit"),
+            Option(("--salvage",), "open a damaged log without the damaged records"),
+            Option(("--demo",), "serve a flight-delay model with a built-in client that sends late labels"),
+            Option(("--demo-rate",), "flights per second in the demo", value="COUNT", kind=positive, default=200),
         ),
         QUIET,
     ),
     (
-        ("serve a saved model; its name is late", "serve late.ms --data ./data"),
+        ("serve a saved model under the name late", "serve late.ms --data ./data"),
         (
-            "a new model, by its description",
+            "serve a new model",
             'serve "StandardScaler | LogisticRegression" --name late --data ./data',
         ),
-        ("watch a model of flight delays learn", "serve --demo --data ./demo"),
+        ("run the flight-delay demo", "serve --demo --data ./demo"),
         (
-            "create a token for clients that predict and label",
+            "create a token for clients that request predictions and send labels",
             "serve --data ./data --create-token web:predict,label",
         ),
+        ("revoke it, also while the server is running", "serve --data ./data --revoke-token web"),
     ),
     main,
 )

@@ -1,7 +1,8 @@
-"""Serving: models that answer now and learn when the truth arrives, seconds or weeks later, each label once.
+"""Serving: predictions over HTTP, and online learning from labels that arrive seconds or weeks later.
 
-`Server` serves models over HTTP, `Client` talks to it, and `LabelPolicy` says how labels join predictions. `asgi`
-mounts a server in an ASGI application. On the command line: `millstream serve model.ms --data ./data`.
+`Server` serves models over HTTP, `Client` sends requests to it, and `LabelPolicy` determines how labels are joined
+with predictions. `asgi` mounts a server in an ASGI application. The command line has the same
+server: `millstream serve model.ms --data ./data`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The number of the last acknowledged record, in a small file beside the store.
 
-The file is overwritten after each commit and not synced, which takes some microseconds. If the process is killed,
-the file is exact; after a power cut it may be old, but never ahead of the store. A store that ends before this
-number has lost acknowledged records, for example with a write-ahead log that was deleted, truncated between two
-transactions, or damaged in its last one: nothing else could tell this from a transaction that never finished.
+The file is overwritten after each commit but not synced, which takes a few microseconds. If the process is killed,
+the number is exact; after a power failure it may be out of date, but never ahead of the store. A store that ends
+before this number has lost acknowledged records, for example because its write-ahead log was deleted, truncated
+between two transactions, or damaged in the last one. Without this number, such a loss could not be distinguished
+from a transaction that never finished.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ def acknowledged_path(path: Path) -> Path:
 
 
 def write_acknowledged(disk: Disk, path: Path, mark: Acknowledged) -> None:
-    """Overwrite the file. It is smaller than a sector, so that a power cut does not tear it."""
+    """Overwrite the file. It is smaller than a sector, so a power failure does not tear the write."""
     fields = _FIELDS.pack(_MAGIC, mark.store, mark.last)
     disk.write(path, fields + struct.pack("<I", crc32c(fields)))
 
 
 def read_acknowledged(disk: Disk, path: Path) -> Acknowledged | None:
-    """The content of the file, None if there is no file or it does not verify."""
+    """The content of the file; None if the file is missing or fails the check."""
     data = disk.read(path, _FIELDS.size + 5)
     if data is None or len(data) != _FIELDS.size + 4:
         return None

@@ -29,7 +29,7 @@ class Administration:
         return found
 
     def model(self, name: str, *, curve: bool = False) -> dict[str, Any]:
-        """Show what a model or route has learned, how good it is, and what became of its labels."""
+        """Show the number of learned examples, the metrics and the label fates of a model or route."""
         return self._object("GET", model_path(name) + ("?curve=1" if curve else ""))
 
     def create(
@@ -40,7 +40,7 @@ class Administration:
         policy: Mapping[str, Any] | None = None,
         metrics: Iterable[str] | None = None,
     ) -> dict[str, Any]:
-        """Create a model from a notation, a description, or the parameters of a model."""
+        """Create a model from a notation, a description, or the parameters of a model object."""
         if not isinstance(spec, (str, Mapping)):
             if not hasattr(spec, "describe"):
                 raise InvalidType(
@@ -55,15 +55,15 @@ class Administration:
         return self._object("POST", "/v1/models", body, repeatable=False)
 
     def delete(self, model: str) -> dict[str, Any]:
-        """Remove a model."""
+        """Delete a model."""
         return self._object("DELETE", model_path(model), repeatable=False)
 
     def export(self, model: str) -> bytes:
-        """Download the present state of a model: a file for `millstream.load`."""
+        """Download the current state of a model, as the bytes of a file for `millstream.load`."""
         return self._transport.request("GET", f"{model_path(model)}/export").body
 
     def import_(self, name: str, model: Any) -> dict[str, Any]:
-        """Create a model from a saved state: a model, the bytes of a file, or its path."""
+        """Create a model from a model object, the bytes of a saved file, or its path."""
         if hasattr(model, "to_bytes") and not isinstance(model, (int, bytes)):
             data = model.to_bytes()
         elif isinstance(model, (str, os.PathLike)):
@@ -75,7 +75,7 @@ class Administration:
         return members_of(response)
 
     def policy(self, model: str, policy: Any) -> dict[str, Any]:
-        """Change the label policy, from the next record on."""
+        """Change the label policy, effective from the next record."""
         described = policy.describe() if hasattr(policy, "describe") else policy
         return self._object("PUT", f"{model_path(model)}/policy", described)
 
@@ -87,12 +87,12 @@ class Administration:
         return found
 
     def version(self, model: str, name: str | None = None) -> dict[str, Any]:
-        """Name the present state; without a name it gets the next number."""
+        """Name the current state; the default name is the next version number."""
         body = {} if name is None else {"version": name}
         return self._object("POST", f"{model_path(model)}/versions", body, repeatable=False)
 
     def rollback(self, model: str, to: str | int | None = None, *, exclude: Iterable[str] = ()) -> dict[str, Any]:
-        """Go back to a version or record, or replay the log without the labels of the excluded events."""
+        """Restore a version or record, or replay the log without the labels of the excluded events."""
         body: dict[str, Any] = {"exclude": list(exclude)}
         if to is not None:
             body["to"] = to
@@ -119,7 +119,7 @@ class Administration:
     # --------------------------------------------------------------------------------------------------- server
 
     def metrics(self) -> str:
-        """The metrics of the server in the text format of Prometheus."""
+        """Return the metrics of the server in the Prometheus text format."""
         return self._transport.request("GET", "/metrics").body.decode()
 
     def wait_until_ready(self, timeout: float = 30.0) -> None:

@@ -1,7 +1,7 @@
-"""The server as an ASGI application, for those who must mount it in another one.
+"""The server as an ASGI application, to be mounted in another application.
 
-The native HTTP server is faster and stricter. ASGI servers do not limit the time of headers and bodies, so put a
-proxy such as nginx in front of them.
+The native HTTP server is faster and stricter. ASGI servers do not limit the time to receive headers and bodies, so
+use a reverse proxy such as nginx.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from millstream.serve.server import SECURITY_HEADERS, Server
 
 __all__ = ["Application", "asgi"]
 
-#: Seconds after which a request that the handler does not finish makes the server unhealthy.
+#: Seconds after which an unfinished request makes the server unhealthy.
 _STALL = 10.0
 
 
 def asgi(server: Server | Callable[[], Server]) -> Application:
     """An ASGI application that serves the models of a server.
 
-    Requests need a token, because the application does not know who can reach it; pass `require_token=False` to
-    the `Server` if a proxy checks them. Of its settings, `max_body_bytes`, `max_queue` and `request_timeout` hold.
+    Requests need a token, because the application does not know on which address it is reachable. Pass
+    `require_token=False` to the `Server` if a proxy authenticates requests. Of the HTTP settings, only
+    `max_body_bytes`, `max_queue` and `request_timeout` apply.
 
     Parameters
     ----------
     server
-        A `Server` that was not started, or a function that makes one when the application starts. A function is
-        needed if the module is imported by several processes, because only one may open the data folder.
+        A `Server` that has not been started, or a function that returns one when the application starts. A
+        function is needed if several processes import the module, because only one of them can open the data
+        folder.
 
     Examples
     --------
@@ -47,19 +49,21 @@ def asgi(server: Server | Callable[[], Server]) -> Application:
         )
     """
     if not isinstance(server, Server) and not callable(server):
-        raise InvalidType(f"serve.asgi: server must be a Server or a function that makes it, got {typed(server)}")
+        raise InvalidType(
+            f"serve.asgi: server must be a Server or a function that returns it, got {typed(server)}"
+        )
     return Application(server)
 
 
 class Application:
-    """The ASGI application. The engine starts with the lifespan, or with the first request."""
+    """The ASGI application. The engine starts at the lifespan event or at the first request."""
 
     def __init__(self, server: Server | Callable[[], Server]) -> None:
         self._given = server
         self._server: Server | None = None
         self._starting = asyncio.Lock()
         self._ended = False
-        # One thread, as in the native server: the handler is not made for several.
+        # One thread, as in the native server: the handler is not thread-safe.
         self._handler = ThreadPoolExecutor(1, "millstream-handler")
         self._waiting: dict[object, float] = {}
 
@@ -98,7 +102,7 @@ class Application:
                 return
 
     async def start(self) -> Server:
-        """Start the engine, unless it runs."""
+        """Start the engine if it is not running."""
         if self._server is not None:
             return self._server
         async with self._starting:
@@ -116,12 +120,12 @@ class Application:
             server.stop()
             raise InvalidValue(
                 "serve.asgi: the folder has no tokens: create one with `millstream serve --create-token "
-                "NAME:admin --data FOLDER`, or pass require_token=False if a proxy checks requests"
+                "NAME:admin --data FOLDER`, or pass require_token=False if a proxy authenticates requests"
             )
         return server.start(listen=False)
 
     async def stop(self) -> None:
-        """Write what was proposed and a snapshot, then end."""
+        """Commit the proposed records, write a snapshot, and stop."""
         self._ended = True
         server, self._server = self._server, None
         if server is not None:
@@ -146,7 +150,7 @@ class Application:
         replied: asyncio.Future[Reply | None] = loop.create_future()
 
         def respond(reply: Reply | None) -> None:
-            # The loop may have been closed by a server that stops.
+            # A stopping server may have closed the loop.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, replied, reply)
 
@@ -165,7 +169,7 @@ class Application:
         respond: Callable[[Reply | None], None],
         replied: asyncio.Future[Reply | None],
     ) -> Reply | None:
-        """The reply of the handler, a problem if there is none in time, or None for a stream."""
+        """The reply of the handler, a problem if it times out, or None for a stream."""
         if len(self._waiting) >= int(server.settings.get("max_queue", 4096)):
             return Problem(503, "queue-full", "the server has too many requests waiting").reply()
         ticket = object()
@@ -182,7 +186,7 @@ class Application:
             del self._waiting[ticket]
 
     def _stalled(self, scope: Message) -> Reply | None:
-        """The answer to a health check while the handler hangs: it would wait there itself."""
+        """The reply to a health check while the handler hangs; the handler would not reply to it either."""
         if not scope["path"].endswith("/healthz") or not self._waiting:
             return None
         seconds = time.monotonic() - min(self._waiting.values())

@@ -1,4 +1,4 @@
-"""Requests and streams of the ASGI application, as the handler knows them."""
+"""Requests and streams of the ASGI application, with the interface that the handler expects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AsgiRequest:
 
 
 def headers_of(scope: Message) -> dict[str, str]:
-    """The headers; of repeated ones the first."""
+    """The headers; the first value of repeated ones."""
     found: dict[str, str] = {}
     for name, value in scope.get("headers", ()):
         found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
@@ -47,7 +47,7 @@ def headers_of(scope: Message) -> dict[str, str]:
 
 
 def _path(scope: Message) -> str:
-    """The path as it was sent, below the place where the application is mounted."""
+    """The path as sent, relative to the mount point of the application."""
     root = scope.get("root_path", "")
     raw = scope.get("raw_path")
     if raw is not None:
@@ -60,7 +60,7 @@ def _path(scope: Message) -> str:
 
 
 async def read_body(scope: Message, receive: Receive, most: int) -> bytes | None:
-    """The body, at most `most` bytes of it; None if the client went away."""
+    """The body, of at most `most` bytes; None if the client disconnected."""
     headers = headers_of(scope)
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
@@ -84,7 +84,7 @@ async def read_body(scope: Message, receive: Receive, most: int) -> bytes | None
 
 
 class AsgiSink:
-    """A stream to one reader. Data is appended in any thread, and sent by the event loop."""
+    """A stream to one reader. Any thread can append data; the event loop sends it."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class AsgiSink:
         self._opened()
 
     def push(self, data: bytes) -> int | None:
-        """Append data. Returns the bytes that wait to be sent, or None if the reader is gone."""
+        """Append data. Returns the number of unsent bytes, or None if the reader has disconnected."""
         if self.is_gone:
             return None
         if data:
@@ -114,17 +114,17 @@ class AsgiSink:
         return self._size
 
     def end(self) -> None:
-        """Close the stream after the data that waits."""
+        """Close the stream after sending the remaining data."""
         self._ended = True
         self._signal()
 
     def _signal(self) -> None:
-        # The loop may have been closed by a server that stops.
+        # A stopping server may have closed the loop.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake.set)
 
     async def run(self, receive: Receive, send: Send) -> None:
-        """Send what is appended, until the stream ends or the reader goes away."""
+        """Send appended data until the stream ends or the reader disconnects."""
         headers = [(b"content-type", EVENT_STREAM.encode())]
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._headers]
         gone = asyncio.ensure_future(_disconnected(receive))

@@ -1,5 +1,4 @@
-"""Bodies of records that hold a whole batch: JSON, or a JSON header followed by the Arrow bytes as they were
-sent."""
+"""Bodies of batch records: JSON, or a JSON header followed by the Arrow bytes as sent."""
 
 from __future__ import annotations
 
@@ -31,16 +30,16 @@ _ARROW = b"\x01"
 
 
 def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[Any]) -> str:
-    """The body of a batch of events. `raw` holds the JSON text of the features as they were sent."""
+    """The body of a batch of events. `raw` holds the JSON text of the features as sent."""
     head = write_json({"ids": ids, "y": predictions}).decode()
     return f'{head[:-1]},"x":[{",".join(raw)}]}}'
 
 
 def pack_lines(ids: Sequence[str], data: bytes, predictions: Sequence[Any]) -> str | None:
-    """The body of a batch of events that arrived as NDJSON, with the lines as they were sent under `rows`. None if
-    there are blank lines."""
+    """The body of a batch of events that arrived as NDJSON, with the lines as sent under `rows`; None if there
+    are blank lines."""
     data = data.strip()
-    # A newline inside of a line cannot be part of JSON: in strings it is escaped.
+    # A JSON value on one line contains no newline: in strings, newlines are escaped.
     if data.count(b"\n") != len(ids) - 1:
         return None
     head = write_json({"ids": ids, "y": predictions})
@@ -80,7 +79,7 @@ def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]
 
 
 def read_arrow(data: bytes) -> pa.Table:
-    """The table in Arrow IPC bytes, of the stream or the file format."""
+    """The table in Arrow IPC bytes, in the stream or file format."""
     source = io.BytesIO(data)
     if data[:6] == b"ARROW1":
         return pa.ipc.open_file(source).read_all()

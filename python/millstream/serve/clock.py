@@ -9,10 +9,10 @@ __all__ = ["Clock"]
 
 
 class Clock:
-    """Milliseconds since 1970. The wall clock is read once; from then on a monotonic clock counts.
+    """Milliseconds since 1970. The wall clock is read once; a monotonic clock is used from then on.
 
-    A wall clock that is set back, or on by ten years, therefore closes no window. `not_before` is the time of the
-    last record of the log: a server that starts with a slow clock continues from there.
+    Setting the wall clock back, or forward by ten years, therefore closes no window. `not_before` is the time of
+    the last record of the log: a server that starts with a slow clock continues from there.
     """
 
     def __init__(
@@ -26,5 +26,5 @@ class Clock:
         self._base = max(int(wall() * 1000), not_before)
 
     def now(self) -> int:
-        """The present time."""
+        """The current time."""
         return self._base + int((self._monotonic() - self._start) * 1000)

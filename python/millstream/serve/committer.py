@@ -1,27 +1,26 @@
-"""The log thread: it numbers proposals, commits them in groups, applies them to the state, and reports the
-outcomes."""
+"""The log thread: numbers proposals, commits them in groups, applies them to the state, and reports outcomes."""
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-from millstream._core import EventGroup, EventQueue, write_json
-from millstream.errors import InvalidValue, MillstreamError
-from millstream.serve.batches import pack_labels
+from millstream._core import EventGroup, EventQueue
+from millstream.errors import InvalidValue
 from millstream.serve.clock import Clock
 from millstream.serve.counters import Histogram
+from millstream.serve.drafts import draft_of, parsed_of, subject_of
 from millstream.serve.fates import Outcome
 from millstream.serve.faults import crash_point
 from millstream.serve.fold import State
-from millstream.serve.proposal import Proposal
+from millstream.serve.in_flight import InFlight
+from millstream.serve.proposal import Proposal, QueueFull, Stopped
 from millstream.serve.records import Draft, Kind, Record
 from millstream.serve.screening import Screening
 from millstream.serve.store import EventStore
@@ -38,19 +37,19 @@ _TEACHING = (Kind.LABEL, Kind.LABELS, Kind.LEARN)
 _TICK = 1.0
 
 
-class QueueFull(MillstreamError):
-    """More proposals wait than the server accepts."""
+class _Work(NamedTuple):
+    """The record that is being applied: its start time, and the name of its model or route, if it has one."""
 
-
-class Stopped(MillstreamError):
-    """The log accepts no more records."""
+    start: float
+    name: str
+    is_operation: bool = False
 
 
 class Committer:
     """Owns the state: only its thread changes it.
 
-    `lock` is held while a group is applied, and is released during the commit. Readers of several values of the
-    state take it; predictions do not need it.
+    `lock` is held while a group is applied, and is released during the commit. Threads that read several values
+    of the state acquire it; predictions do not need it.
     """
 
     def __init__(
@@ -60,6 +59,7 @@ class Committer:
         clock: Clock,
         *,
         max_queue: int = 100_000,
+        max_queue_bytes: int = 256 << 20,
         after_group: Callable[[], None] = lambda: None,
         snapshot: Callable[[State], None] = lambda state: None,
         failed: Callable[[BaseException], None] = lambda error: None,
@@ -67,15 +67,18 @@ class Committer:
     ) -> None:
         self.state, self.store, self.clock = state, store, clock
         self.lock = threading.Lock()
-        self.max_queue = max_queue
+        #: Limits of the records that wait: their number, and the estimated memory of proposals.
+        self.max_queue, self.max_queue_bytes = max_queue, max_queue_bytes
         self.after_group, self.snapshot, self.failed = after_group, snapshot, failed
-        #: Called in the log thread after an operation has changed which models there are.
+        #: Called in the log thread after an operation has changed the set of models.
         self.administered = administered
-        #: Events that were predicted natively, and the ids of all events that are not in the state yet.
+        #: Events that were predicted natively.
         self.events = EventQueue(max_queue)
-        #: Events that a full disk took, and the last error of the disk.
+        #: The events that are not in the state yet.
+        self.in_flight = InFlight(self.events)
+        #: Number of events lost to a full disk, and the last disk error.
         self.lost_events = 0
-        #: Records that were refused because too many waited.
+        #: Number of records refused because too many were waiting.
         self.shed = 0
         self.disk_error: str | None = None
         #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
@@ -83,9 +86,12 @@ class Committer:
         self.learning: dict[str, Histogram] = {}
         self.groups = 0
         self.committed = 0
-        #: Since when a record is being applied, and the stream of that record.
-        self._applying: tuple[float, str] | None = None
+        self._applying: _Work | None = None
+        #: Start and end of the last operation.
+        self._last_operation = 0.0, 0.0
         self._queue: deque[Proposal] = deque()
+        #: Estimated memory of the proposals that are not committed yet.
+        self.queued_bytes = 0
         self._proposing = threading.Lock()
         self._stopping = False
         self._stopped: BaseException | None = None
@@ -99,15 +105,17 @@ class Committer:
         self._thread.start()
 
     def propose(self, proposal: Proposal) -> None:
-        """Hand a record to the log thread."""
+        """Pass a record to the log thread."""
         with self._proposing:
             if self._stopped is not None or self._stopping:
                 raise Stopped("serve: the log accepts no more records")
-            if len(self._queue) >= self.max_queue:
+            # A proposal above the limit is accepted if no other waits, because a client cannot make it smaller.
+            is_full = self.queued_bytes and self.queued_bytes + proposal.size > self.max_queue_bytes
+            if is_full or len(self._queue) >= self.max_queue:
                 self.shed += 1
                 raise QueueFull("serve: too many records wait for the log")
-            if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
-                self.events.add_proposed(proposal.stream.number, proposal.id)
+            self.in_flight.add(proposal)
+            self.queued_bytes += proposal.size
             self._queue.append(proposal)
         self.events.notify()
 
@@ -129,7 +137,7 @@ class Committer:
         return found[0]
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Commit what was proposed, then end the thread. False if it did not end in time."""
+        """Commit the proposed records and stop the thread. False if it did not stop in time."""
         with self._proposing:
             self._stopping = True
         self.events.close()
@@ -139,13 +147,13 @@ class Committer:
         return not self._thread.is_alive()
 
     def request_snapshot(self) -> None:
-        """Take a snapshot after the present group."""
+        """Take a snapshot after the current group."""
         self._wanted_snapshot = True
         self.events.notify()
 
     @contextmanager
     def reading(self, timeout: float = 10.0) -> Iterator[None]:
-        """Hold the state still, to read several values of it."""
+        """Lock the state, to read several values consistently."""
         if not self.lock.acquire(timeout=timeout):
             raise Stopped(f"serve: a learner has not returned for {timeout:g} seconds")
         try:
@@ -153,16 +161,37 @@ class Committer:
         finally:
             self.lock.release()
 
-    def wait_for(self, stream: int, id: str, timeout: float = 5.0) -> None:
-        """Wait until an event is in the state, or is lost."""
-        end = time.monotonic() + timeout
-        while self.events.is_in_flight(stream, id) and time.monotonic() < end:
-            time.sleep(0.001)
-
     def stalled(self, seconds: float) -> str | None:
-        """The stream whose record has been applied for so long that a learner must hang, or None."""
-        applying = self._applying
-        return applying[1] if applying is not None and perf_counter() - applying[0] >= seconds else None
+        """The model that has been learning a record for so long that it must be hanging, or None."""
+        work = self._applying
+        if work is None or work.is_operation or perf_counter() - work.start < seconds:
+            return None
+        return self._learning_model(work.name)
+
+    def operating(self, seconds: float) -> str | None:
+        """The model or route whose operation, such as a rollback, has been running for so long, or None."""
+        work = self._applying
+        is_long = work is not None and work.is_operation and perf_counter() - work.start >= seconds
+        return work.name if work is not None and is_long else None
+
+    def delays(self, seconds: float) -> bool:
+        """Whether requests may wait for so long although the handler works: a learner hangs, or a long operation
+        is running or ended so recently that requests still wait."""
+        work, now = self._applying, perf_counter()
+        if work is not None and work.is_operation and now - work.start >= seconds / 2:
+            return True
+        start, end = self._last_operation
+        return (end - start >= seconds / 2 and now - end < seconds) or self.stalled(seconds) is not None
+
+    def _learning_model(self, name: str) -> str:
+        """The model of a record of a stream; for a route or several streams, a model whose lock is held."""
+        if name in self.state.models:
+            return name
+        for model, served in list(self.state.models.items()):
+            if not served.lock.acquire(blocking=False):
+                return model
+            served.lock.release()
+        return name or "a model"
 
     @property
     def waiting(self) -> int:
@@ -182,14 +211,17 @@ class Committer:
                     self.after_group()
                 elif self.store.checkpoint_due:
                     self.store.checkpoint()
+                self.in_flight.release()
                 if self._wanted_snapshot:
                     self._wanted_snapshot = False
                     self.snapshot(self.state)
         except BaseException as error:  # whatever it is, the server must stop
             self._fail(error, group or [])
+        finally:
+            self.in_flight.close()
 
     def _fail(self, error: BaseException, group: list[Proposal]) -> None:
-        """Refuse everything from now on: memory and log may differ."""
+        """Refuse all further records, because memory and log may differ."""
         self._stopped = error
         self.events.close()
         for proposal in group:
@@ -208,7 +240,7 @@ class Committer:
         size = 0
         while self._queue and len(group) < _MOST_PROPOSALS and size < _MOST_BYTES:
             proposal = self._queue.popleft()
-            size += len(proposal.body)
+            size += proposal.size
             group.append(proposal)
         if group or self.events.waiting:
             return group
@@ -217,13 +249,13 @@ class Committer:
         return [Proposal(Kind.TICK, None, None, "")] if self._is_tick_due() else []
 
     def _is_tick_due(self) -> bool:
-        """Whether time alone would change something: a window or a parked label may be due."""
+        """Whether the passing of time changes the state: a window or a parked label may be due."""
         now = self.clock.now()
         return any(stream.has_due(now) for stream in self.state.streams.values())
 
     def _commit(self, group: list[Proposal]) -> bool:
-        """Write and apply proposals, and before them all events that were predicted natively: a label that was
-        proposed follows its event. Returns whether there was anything."""
+        """Write and apply proposals, after all events that were predicted natively, so that a proposed label
+        follows its event. Returns whether there was anything to write."""
         now = max(self.state.time, self.clock.now())
         events = self.events.take(self.store.seed, self.store.last_seq + 1, now)
         try:
@@ -232,6 +264,8 @@ class Committer:
                 self._commit_both(group, events, now)
         finally:
             self.events.finish()
+            with self._proposing:
+                self.queued_bytes -= sum(proposal.size for proposal in group)
         return bool(group) or events is not None
 
     def _count_lost(self, events: int) -> None:
@@ -245,16 +279,16 @@ class Committer:
         for proposal in group:
             try:
                 screened = screening.outcomes(proposal)
-                draft = _draft(proposal, screened, max(now, proposal.time or 0))
+                draft = draft_of(proposal, screened, now)
             except (TypeError, ValueError) as error:
-                # What cannot be written as JSON is not written at all.
+                # A body that is not valid JSON is not written.
+                self.in_flight.remove(proposal)
                 _answer(proposal, InvalidValue(f"serve: cannot be stored: {error}"))
                 continue
             if screened is not None and all(outcome is not None for outcome in screened):
                 self._count_screened(proposal, screened)
                 _answer(proposal, screened if proposal.kind == Kind.LABELS else screened[0])
                 continue
-            now = draft.time
             drafts.append(draft)
             kept.append((proposal, screened))
         rows = [] if events is None else events.rows()
@@ -269,6 +303,7 @@ class Committer:
             return
         except StoreFailed as error:
             for proposal, _ in kept:
+                self.in_flight.remove(proposal)
                 _answer(proposal, error)
             raise
         self.commits.add(perf_counter() - start)
@@ -280,23 +315,23 @@ class Committer:
         self.state.events.prefetch(screening.seqs)
         with self.lock:
             if events is not None:
-                self._applying = perf_counter(), ""
+                self._applying = _Work(perf_counter(), "")
                 self.state.apply_events(events, rows)
             for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
                 record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
                 start = perf_counter()
-                self._applying = start, "" if proposal.stream is None else proposal.stream.name
-                outcome = self.state.apply(record, _parsed(proposal, screened))
+                self._applying = _Work(start, subject_of(proposal), proposal.kind == Kind.ADMIN)
+                outcome = self.state.apply(record, parsed_of(proposal, screened))
                 if proposal.kind in _TEACHING and proposal.stream is not None:
                     self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
                 if screened is not None and proposal.kind == Kind.LABELS:
                     self._count_screened(proposal, screened)
                     applied = iter(outcome)
                     outcome = [next(applied) if each is None else each for each in screened]
-                if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
-                    self.events.remove_proposed(proposal.stream.number, proposal.id)
+                self.in_flight.remove(proposal)
                 if proposal.kind == Kind.ADMIN:
                     self.administered()
+                    self._last_operation = start, perf_counter()
                 _answer(proposal, seq if outcome is None else outcome)
         self._applying = None
         crash_point("committer.applied")
@@ -317,36 +352,16 @@ class Committer:
                 stream.count(outcome.fate)
 
     def _lose(self, kept: list[tuple[Proposal, Any]], error: StoreFull) -> None:
-        """The disk is full: the state stays as it is."""
+        """Handle a full disk: the state is unchanged."""
         self.disk_error = str(error)
         self.events.set_storing(False)
         for proposal, _ in kept:
-            if proposal.kind == Kind.EVENT and proposal.stream is not None and proposal.id is not None:
+            self.in_flight.remove(proposal)
+            if proposal.kind == Kind.EVENT:
                 self.lost_events += 1
-                self.events.remove_proposed(proposal.stream.number, proposal.id)
             elif proposal.kind == Kind.EVENTS:
                 self.lost_events += len(proposal.parsed)
             _answer(proposal, error)
-
-
-def _draft(proposal: Proposal, screened: list[Outcome | None] | None, time: int) -> Draft:
-    body = proposal.body
-    if proposal.kind == Kind.LABELS and screened is not None:
-        body = pack_labels(_parsed(proposal, screened))
-    elif proposal.kind == Kind.LABEL:
-        body = write_json(proposal.parsed).decode()
-    number = 0 if proposal.stream is None else proposal.stream.number
-    if proposal.kind == Kind.ADMIN and proposal.parsed:
-        number = proposal.parsed
-    return Draft(proposal.kind, time, number, proposal.id, body)
-
-
-def _parsed(proposal: Proposal, screened: list[Outcome | None] | None) -> Any:
-    """What the state needs of the body: the labels that were not screened out, the features of an event, or the
-    ids of a batch of events."""
-    if proposal.kind == Kind.LABELS and screened is not None:
-        return [body for body, outcome in zip(proposal.parsed, screened, strict=True) if outcome is None]
-    return None if proposal.kind == Kind.ADMIN else proposal.parsed
 
 
 def _answer(proposal: Proposal, outcome: Any) -> None:
@@ -355,5 +370,5 @@ def _answer(proposal: Proposal, outcome: Any) -> None:
         return
     try:
         answer(outcome)
-    except Exception as error:  # one client's reply must not end the log of all
+    except Exception as error:  # a failed reply to one client must not stop the log
         traceback.print_exception(error, file=sys.stderr)

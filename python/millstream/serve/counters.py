@@ -1,4 +1,4 @@
-"""Counts of one process, for the metrics page: predictions and their durations."""
+"""Prediction counts and durations of one process, for `/metrics`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BOUNDS = (
 
 
 class Histogram:
-    """Durations in buckets."""
+    """A histogram of durations."""
 
     def __init__(self, bounds: tuple[float, ...] = _BOUNDS) -> None:
         self.bounds = bounds
@@ -44,11 +44,11 @@ class Histogram:
 
 
 class Counters:
-    """What the handler thread counts, and the predictions that were answered natively."""
+    """Counts of the handler thread, and of native predictions."""
 
     def __init__(self) -> None:
         self._durations: dict[str, Histogram] = {}
-        #: Reads the native counts: by stream, those of the buckets and the sum of durations.
+        #: Reads the native counts: by stream, the bucket counts and the sum of durations.
         self.native: Callable[[], Mapping[str, tuple[list[int], float]]] = dict
         #: Examples that could not be predicted.
         self.refused: dict[str, int] = {}
@@ -69,7 +69,7 @@ class Counters:
         return found
 
     def predicted(self, stream: str, seconds: float, rows: int = 1) -> None:
-        """Count predictions and the time of each."""
+        """Count predictions and the duration of each."""
         if rows:
             self._durations.setdefault(stream, Histogram()).add(seconds / rows, rows)
 

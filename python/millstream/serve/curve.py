@@ -1,4 +1,4 @@
-"""A bounded curve of a model's quality: one point every `every` labels, which doubles when the curve is full."""
+"""A bounded metric curve: one point every `every` labels; `every` doubles when the curve is full."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 __all__ = ["Curve"]
 
-#: More points than a chart has pixels are of no use.
+#: A chart cannot show more points than it has pixels.
 _MOST = 512
 
 
 class Curve:
     """Points (labels scored, seq, time in ms, values of the metrics), evenly spaced in labels.
 
-    When the curve is full, every second point is dropped. The points depend on the labels only, so a replay has
-    the same ones.
+    When the curve is full, every second point is dropped. The points depend only on the labels, so a replay
+    gives the same points.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Curve:
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Curve:
-        """The curve of a description."""
+        """The curve from plain data."""
         curve = cls()
         curve.every, curve.points = int(described["every"]), [list(point) for point in described["points"]]
         return curve

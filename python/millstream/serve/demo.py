@@ -1,8 +1,7 @@
-"""`millstream serve --demo`: a server of flight delays that feeds itself.
+"""`millstream serve --demo`: a flight-delay server with a built-in client.
 
-The flights of 2013 are asked for in the order of their departures, some hundred per second. The label of a
-flight is sent when the stream reaches its arrival, so labels arrive late and in another order, as they do in
-production.
+The client requests predictions for the flights of 2013 in order of departure, a few hundred per second. The label
+of a flight is sent when the stream reaches its arrival, so labels arrive late and out of order, as in production.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from millstream import datasets, linear_model, optim, preprocessing
-from millstream.errors import MillstreamError
-from millstream.serve.client import Client
+from millstream import _frames, datasets, linear_model, optim, preprocessing
+from millstream.serve.client import Client, ServeError
 
 __all__ = ["Feeder", "demo_model", "start_demo"]
 
-#: Requests of the demo have this many flights.
+#: Number of flights per request.
 _ROWS = 20
 
 
@@ -37,11 +36,11 @@ class Feeder:
         self.stopped = threading.Event()
 
     def run(self) -> None:
-        """Send the whole year, once after the other, until `stopped` is set."""
+        """Send all flights of the year, again and again, until `stopped` is set."""
         while not self.stopped.is_set():
             waiting: list[tuple[Any, int, str, bool]] = []
             for chunk in datasets.Flights().chunks():
-                rows = chunk.to_dicts() if hasattr(chunk, "to_dicts") else list(_dicts(chunk))
+                rows = list(_known(chunk))
                 for start in range(0, len(rows), _ROWS):
                     if self.stopped.is_set():
                         return
@@ -61,20 +60,20 @@ class Feeder:
             if due:
                 self.client.labels(self.model, due)
                 self.labelled += len(due)
-        except MillstreamError:
-            # The server stops, or is busy; the demo goes on if it comes back.
+        except ServeError:
+            # The server is stopping or busy; the demo continues once it responds again.
             self.stopped.wait(1.0)
         self.stopped.wait(max(0.0, len(which) / self.rate - (time.monotonic() - begin)))
 
 
-def _dicts(chunk: Any) -> Any:
-    from millstream import _frames
-
-    return _frames.dicts(chunk.X)
+def _known(chunk: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a chunk without missing values, which JSON cannot express as numbers."""
+    for row in _frames.dicts(chunk.X):
+        yield {name: value for name, value in row.items() if value is not None and value == value}
 
 
 def start_demo(server: Any, rate: int) -> Feeder:
-    """Feed a server from a thread."""
+    """Start the client in a thread."""
     feeder = Feeder(server.url, "flights", rate)
     threading.Thread(target=feeder.run, name="millstream-demo", daemon=True).start()
     return feeder

@@ -1,7 +1,7 @@
 """The disk under the event store: a few operations on files, and connections of SQLite.
 
-The store uses nothing else of the operating system, so that a test can replace the disk by one that loses, tears
-and reorders unsynced writes (`tests/simulated_disk.py`).
+The store accesses files only through this module, so a test can replace the disk with one that loses, tears and
+reorders unsynced writes (`tests/simulated_disk.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUERY = {"create": "mode=rwc", "write": "mode=rw", "read": "mode=ro", "immutabl
 
 
 class Connection(Protocol):
-    """What the store needs of a connection; transactions are opened and closed by statements."""
+    """The connection interface that the store uses; statements begin and end transactions."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Any: ...
 
@@ -51,25 +51,25 @@ class Disk:
         return (*self.errors, OSError)
 
     def connect(self, path: Path, mode: Mode, timeout: float = 5.0) -> Connection:
-        """Open a database; it may be used by several threads, one at a time."""
+        """Open a database connection; several threads may use it, one at a time."""
         address = f"file:{quote(str(path.absolute()))}?{_QUERY[mode]}"
         return sqlite3.connect(address, timeout, isolation_level=None, check_same_thread=False, uri=True)
 
     def abandon(self, connection: Connection) -> None:
-        """Leave a connection open until the process ends: closing it would write and sync once more."""
+        """Keep a connection open until the process ends, because closing it would write and sync again."""
         if sys.version_info >= (3, 12) and isinstance(connection, sqlite3.Connection):
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
         _abandoned.append(connection)
 
     def size(self, path: Path) -> int | None:
-        """The size of a file, None if there is none."""
+        """The size of a file; None if it does not exist."""
         try:
             return path.stat().st_size
         except FileNotFoundError:
             return None
 
     def read(self, path: Path, most: int = -1) -> bytes | None:
-        """The first bytes of a file, or all; None if there is none."""
+        """The first bytes of a file, or all; None if it does not exist."""
         try:
             with path.open("rb") as file:
                 return file.read(most)
@@ -77,14 +77,14 @@ class Disk:
             return None
 
     def view(self, path: Path) -> bytes | mmap.mmap:
-        """A file of any size, without reading all of it; empty if there is none."""
+        """A memory map of a file; empty if it does not exist."""
         if not self.size(path):
             return b""
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def write(self, path: Path, data: bytes) -> None:
-        """Overwrite the start of a file, which is created if need be. Not durable before `sync`."""
+        """Overwrite the start of a file, or create it. Not durable before `sync`."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         try:
             rest = memoryview(data)
@@ -94,7 +94,7 @@ class Disk:
             os.close(descriptor)
 
     def sync(self, path: Path) -> None:
-        """Make the content of a file durable, also what another process wrote."""
+        """Make the content of a file durable, including the writes of other processes."""
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         try:
             os.fsync(descriptor)
@@ -104,7 +104,7 @@ class Disk:
     def sync_folder(self, folder: Path) -> None:
         """Make the names in a folder durable."""
         if os.name == "nt":
-            # Windows cannot open a folder; NTFS logs changes of names.
+            # Windows cannot open a folder; NTFS journals renames.
             return
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -113,17 +113,17 @@ class Disk:
             os.close(descriptor)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Rename a file atomically; a file of the new name is replaced."""
+        """Rename a file atomically, replacing any file with the new name."""
         old.replace(new)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if there is one."""
+        """Remove a file if it exists."""
         with suppress(FileNotFoundError):
             path.unlink()
 
 
 def primary_code(error: Exception) -> int | None:
-    """The primary result code of SQLite, None if the error has none."""
+    """The primary SQLite result code; None if the error has none."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         code = getattr(error, "result", None)

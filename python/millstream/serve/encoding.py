@@ -1,4 +1,4 @@
-"""What a client sends and receives: JSON, paths, and tables of pandas, polars and Arrow."""
+"""Encoding of requests and replies: JSON, paths, and tables of pandas, polars and Arrow."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def arrow_table(rows: Any) -> pa.Table:
         if isinstance(rows, pa.Table):
             return rows
         if type(rows).__module__.partition(".")[0] == "pandas":
-            # A missing number of pandas is NaN, which becomes a null here.
+            # pandas represents a missing number as NaN, which becomes null here.
             return pa.Table.from_pandas(rows, preserve_index=False)
         return pa.table(rows) if is_frame(rows) else pa.Table.from_pylist([dict(row) for row in rows])
     except (pa.ArrowException, TypeError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise InvalidType(
-            f"serve.Client: rows cannot be made an Arrow table ({first}), got {typed(rows)}"
+            f"serve.Client: rows cannot be converted to an Arrow table ({first}), got {typed(rows)}"
         ) from None
 
 
@@ -61,7 +61,7 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def read_results(body: bytes, content_type: str) -> list[dict[str, Any]]:
-    """The results of a batch: one dict per row, without members that are null in a table."""
+    """The results of a batch: one dict per row, without the null members of a table."""
     if content_type.startswith(ARROW):
         with pa.ipc.open_stream(body) as reader:
             rows = reader.read_all().to_pylist()
@@ -79,7 +79,7 @@ def model_path(name: str) -> str:
 def segment(text: str) -> str:
     """One segment of a path."""
     if not isinstance(text, str) or not text:
-        raise InvalidType(f"serve.Client: a name or id must be a string that is not empty, got {typed(text)}")
+        raise InvalidType(f"serve.Client: a name or id must be a non-empty string, got {typed(text)}")
     return quote(text, safe="")
 
 
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 
 def members_of(response: Response) -> dict[str, Any]:
-    """The members of an answer."""
+    """The members of a reply."""
     found = response.json()
     if not isinstance(found, dict):
         raise ServeError(f"expected an object, got {typed(found)}", response.status)

@@ -1,13 +1,14 @@
-"""What a server is without its protocol: a data folder, the log in it, and the state that follows from the log."""
+"""The server without its protocol: a data folder, its log, and the state computed from the log."""
 
 from __future__ import annotations
 
 import copy
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from millstream.serve.clock import Clock
 from millstream.serve.committer import Committer
 from millstream.serve.disk import Disk
 from millstream.serve.event_reader import EventReader
-from millstream.serve.fold import State
+from millstream.serve.fold import MissingModel, State
 from millstream.serve.folder import DataFolder
+from millstream.serve.kept_states import KeptStates, reason_of, restored_model
+from millstream.serve.log_mark import MARK, log_mark, mismatch, set_aside
 from millstream.serve.names import check_name
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
@@ -28,19 +31,27 @@ from millstream.serve.reader import RecordReader
 from millstream.serve.records import Kind
 from millstream.serve.retention import Retention, first_needed
 from millstream.serve.served_model import ServedModel
-from millstream.serve.snapshots import Snapshot, newest_valid, read_snapshot, snapshot_seqs, write_snapshot
+from millstream.serve.snapshots import (
+    InvalidSnapshot,
+    Snapshot,
+    newest_valid,
+    read_header,
+    snapshot_seqs,
+    write_snapshot,
+)
 from millstream.serve.store import EventStore
+from millstream.serve.store_errors import StoreFull
 
 __all__ = ["Engine", "Recovery"]
 
-#: Records of a replay whose events are read together.
+#: Number of records in a replay whose events are read together.
 _PART = 2000
-#: Versions of a model whose state is kept.
-_MOST_VERSIONS = 1000
+#: Number of notes that are kept. A disk that stays full causes one for every attempt at a snapshot.
+_MOST_NOTES = 1000
 
 
 class Recovery:
-    """What happened when a folder was opened."""
+    """Report of opening a data folder."""
 
     def __init__(self) -> None:
         self.snapshot_seq = 0
@@ -48,6 +59,11 @@ class Recovery:
         self.replayed = 0
         self.seconds = 0.0
         self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Add a note; of too many, the oldest are removed."""
+        self.notes.append(text)
+        del self.notes[:-_MOST_NOTES]
 
 
 class Engine:
@@ -58,7 +74,7 @@ class Engine:
     data
         The data folder; it is created if it does not exist.
     models
-        Models by name. A model whose name the folder knows continues from the log. A learner written in Python
+        Models by name. A model that is already in the folder continues from the log. A learner written in Python
         must be given at every start, untrained or in the same state, because its state cannot be saved as data;
         it is replayed.
     policy
@@ -96,23 +112,26 @@ class Engine:
         self.metrics = None if metrics is None else list(metrics)
         self.retention = retention
         self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
-        # A rebuild starts from the model as it was given.
+        # A rebuild starts from the model as given.
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
         self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
-        self._versions = self.folder.path / "versions"
-        #: States of models that replays within the present rebuild have computed.
+        #: Model states computed by replays within the current rebuild.
         self._rebuilt: dict[tuple[str, int, frozenset[str]], tuple[dict[str, Any], dict[str, bytes]]] = {}
         self._depth = 0
         try:
             self.store: Any = self._opened_store(salvage)
             self.recovery = Recovery()
+            self._kept = KeptStates(
+                self.folder.path / "versions", self.store, self.recovery.note, read_only=read_only
+            )
             self.state = self._recovered(until)
         except BaseException:
             self.folder.close()
             raise
-        self._snapshot_seq, self._snapshot_time = self.recovery.snapshot_seq, time.monotonic()
-        self._snapshot_lock = threading.Lock()
+        #: The record of the newest snapshot, and the record and time of the last attempt.
+        self._snapshot_seq = self._attempt_seq = self.recovery.snapshot_seq
+        self._attempt_time = time.monotonic()
         #: When the newest snapshot was written, in seconds since 1970; None if there is none.
         self.snapshot_written = self.recovery.snapshot_written
         if read_only:
@@ -123,13 +142,13 @@ class Engine:
     # ------------------------------------------------------------------------------------------------ recovery
 
     def _opened_store(self, salvage: bool) -> Any:
-        """The log; offline a reader of it, so that nothing is written."""
+        """The log; offline, a read-only view of it."""
         if self.read_only:
             return RecordReader(self.folder.events, Disk())
         return EventStore(self.folder.events, salvage=salvage)
 
     def _empty_state(self) -> State:
-        return State(EventReader(self.store), self._make_model, self._rebuild, self._keep)
+        return State(EventReader(self.store), self._make_model, self._rebuild, self._kept.write)
 
     def _recovered(self, until: int | None) -> State:
         """The newest valid snapshot, and a replay of the records after it."""
@@ -140,7 +159,8 @@ class Engine:
             raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
         if not self.read_only:
             self.recovery.notes += self.store.report.lines()
-        found, invalid = (None, []) if self._from_start else newest_valid(self.folder, last)
+        foreign = self._foreign_files()
+        found, invalid = (None, []) if self._from_start else self._newest_snapshot(last)
         self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
             self._restore(state, found)
@@ -153,11 +173,33 @@ class Engine:
                 "and were trimmed from the log"
             )
         self.recovery.replayed = self._replay(state, last)
+        # Only now: if the folder cannot be opened with this log, its owner may put the right one back.
+        for path in foreign:
+            set_aside(path)
+            self.recovery.note(f"{path.relative_to(self.folder.path)} is not of this log; renamed to *.foreign")
         self.recovery.seconds = time.perf_counter() - start
         return state
 
+    def _newest_snapshot(self, last: int) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
+        """The newest snapshot up to a record that belongs to the log, and those that were skipped."""
+        return newest_valid(self.folder, last, mismatch=partial(mismatch, self.store))
+
+    def _foreign_files(self) -> list[Path]:
+        """Saved states that were not computed from this log. Only the newest snapshots are kept, so one with a
+        high number would displace those of this log."""
+        if self.read_only:
+            return []
+        found = list(self._kept.ahead(self.store.last_seq))
+        for seq in snapshot_seqs(self.folder):
+            path = self.folder.snapshots / f"{seq}.snapshot"
+            # A damaged file with a number of the log displaces nothing, and is reported by the recovery.
+            with suppress(InvalidState):
+                if seq > self.store.last_seq or mismatch(self.store, seq, read_header(path)) is not None:
+                    found.append(path)
+        return found
+
     def _restore(self, state: State, found: Snapshot) -> None:
-        """Continue from a snapshot whose checksums are right; its content may still be of another program."""
+        """Continue from a snapshot with valid checksums; its content may still come from another program."""
         try:
             state.restore(found.header, found.blobs)
             if state.seq != found.seq:
@@ -169,7 +211,7 @@ class Engine:
             ) from None
 
     def _replay(self, state: State, last: int) -> int:
-        """Apply the records up to the number `last`. Returns how many."""
+        """Apply the records up to number `last`. Returns how many were applied."""
         records = self.store.read(state.seq + 1, last)
         count = 0
         while part := list(islice(records, _PART)):
@@ -185,7 +227,7 @@ class Engine:
             return millstream.load(self.folder.model_file(body["folder_id"]))
         name = body["model"]
         if name not in self._pristine:
-            raise InvalidValue(
+            raise MissingModel(
                 f"serve: model {quoted(name)} was written in Python: pass it to serve.Server "
                 f"as models={{{name!r}: …}}"
             )
@@ -194,23 +236,25 @@ class Engine:
     def _rebuild(self, name: str, body: dict[str, Any], seq: int) -> ServedModel:
         """The model after record `to`, without the labels of the excluded events: a replay into an empty state.
 
-        The result of the rollback in record `seq` is kept: a later recovery needs it when older records are
-        trimmed.
+        The result of the rollback in record `seq` is kept, because a later recovery needs it once older records
+        are trimmed.
         """
         to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
-        done = self._kept(name, folder_id, seq) or (None if exclude else self._kept(name, folder_id, to))
+        done = self._kept.read(name, folder_id, seq)
+        if done is None and not exclude:
+            done = self._kept.read(name, folder_id, to)
         if done is None:
             done = self._replayed_once(name, to, frozenset(exclude))
         if seq:
-            self._keep(done, seq)
+            self._kept.write(done, seq)
         return done
 
     def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        """A replay meets the rollbacks before it, which are replays too. Each one is computed once: otherwise
-        every further rollback would take twice as long."""
+        """Restore the result of an earlier rollback. A replay contains the rollbacks before it, which are replays
+        too. Each is computed once; otherwise every further rollback would take twice as long."""
         known = self._rebuilt.get((name, to, exclude))
         if known is not None:
-            return _served(name, *known)
+            return restored_model(name, *known)
         self._depth += 1
         try:
             done = self._replayed(name, to, exclude)
@@ -223,53 +267,26 @@ class Engine:
         return done
 
     def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        # A state without some labels must not be kept as that of a version.
+        # A state without the excluded labels must not be stored as a version.
         state = State(EventReader(self.store), self._make_model, self._rebuild, lambda served, seq: None)
         state.excluded = {name: exclude}
         if not exclude:
-            found, _ = newest_valid(self.folder, to)
+            found, _ = self._newest_snapshot(to)
             if found is not None and any(data["name"] == name for data in found.header["models"]):
                 state.restore(found.header, found.blobs)
         if state.seq + 1 < self.store.first_seq:
             raise InvalidValue(
-                f"serve: cannot go back to record {to}: the log starts at record {self.store.first_seq}"
+                f"serve: cannot restore record {to}: the log starts at record {self.store.first_seq}"
             )
         self._replay(state, to)
         if name not in state.models:
             raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
         return state.models[name]
 
-    def _keep(self, served: ServedModel, seq: int) -> None:
-        """Save the state of a model under the number of a record, so that it outlives the records before."""
-        if self.read_only or not served.is_native:
-            return
-        folder = self._versions / served.folder_id
-        if not (folder / f"{seq}.snapshot").exists():
-            header, blobs = served.snapshot()
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                write_snapshot(folder, seq, header, blobs, keep=_MOST_VERSIONS)
-            except OSError as error:
-                # The disk is full. A replay gives the same state as long as the log reaches back so far.
-                self.recovery.notes.append(f"state {seq} of {served.name} is not saved: {error.strerror or error}")
-
-    def _kept(self, name: str, folder_id: str, seq: int) -> ServedModel | None:
-        """The state of a model that was saved under the number of a record."""
-        path = self._versions / Path(folder_id).name / f"{seq}.snapshot"
-        if not path.exists():
-            return None
-        try:
-            found = read_snapshot(path)
-        except InvalidState as error:
-            # A replay gives the same state.
-            self.recovery.notes.append(f"state {seq} of {name} is not used: {error}")
-            return None
-        return _served(name, found.header, found.blobs)
-
     # ------------------------------------------------------------------------------------------------- running
 
     def start(self) -> None:
-        """Start the log thread, and create the given models that the folder does not know."""
+        """Start the log thread, and create the given models that are not in the folder yet."""
         self.committer.start()
         for name, model in self.given.items():
             if name not in self.state.models:
@@ -312,7 +329,7 @@ class Engine:
         return self.committer.ask(Proposal(Kind.ADMIN, None, None, text, parsed=stream), timeout)
 
     def stop(self, timeout: float | None = 30.0) -> None:
-        """Commit what was proposed, take a last snapshot, release the folder."""
+        """Commit the proposed records, take a final snapshot, and release the folder."""
         if not self.read_only:
             ended = self.committer.stop(timeout)
             if ended and self.committer._stopped is None and self.state.seq > self._snapshot_seq:
@@ -328,42 +345,39 @@ class Engine:
         return all(served.is_native for served in self.state.models.values())
 
     def maybe_snapshot(self) -> None:
-        """Ask for a snapshot if one is due."""
-        new = self.state.seq - self._snapshot_seq
-        waited = time.monotonic() - self._snapshot_time
-        if new >= self.snapshot_records or (new > 0 and waited >= self.snapshot_seconds):
-            self._snapshot_time = time.monotonic()
-            self._snapshot_seq = self.state.seq
+        """Request a snapshot if one is due."""
+        new = self.state.seq - self._attempt_seq
+        waited = time.monotonic() - self._attempt_time
+        is_behind = self.state.seq > self._snapshot_seq
+        if new >= self.snapshot_records or (is_behind and waited >= self.snapshot_seconds):
+            self._attempt_seq, self._attempt_time = self.state.seq, time.monotonic()
             self.committer.request_snapshot()
 
     def _take_snapshot(self, state: State) -> None:
-        """Write a snapshot; a full disk only postpones it."""
+        """Write a snapshot. A failure is a note and only postpones it: the log has all records."""
         if not self.can_snapshot:
             return
-        header, blobs = state.snapshot()
+        self._attempt_seq, self._attempt_time = state.seq, time.monotonic()
         try:
-            write_snapshot(self.folder, state.seq, header, blobs)
-        except OSError as error:
-            self.recovery.notes.append(f"no snapshot at record {state.seq}: {error.strerror or error}")
+            header, blobs = state.snapshot()
+            write_snapshot(self.folder, state.seq, {**header, MARK: log_mark(self.store, state.seq)}, blobs)
+        except (OSError, MillstreamError, ValueError) as error:
+            self.recovery.note(f"no snapshot at record {state.seq}: {reason_of(error)}")
             return
-        self._snapshot_seq, self._snapshot_time = state.seq, time.monotonic()
+        self._snapshot_seq, self.snapshot_written = state.seq, time.time()
         self._trim(state)
-        self.snapshot_written = time.time()
 
     def _trim(self, state: State) -> None:
-        """Remove records that retention allows to remove."""
-        if self.retention is not None:
+        """Remove the records that `retention` does not keep; the next snapshot tries it again after a failure."""
+        if self.retention is None:
+            return
+        try:
             needed = first_needed(state, snapshot_seqs(self.folder))
             keep = self.retention.limit(self.store, self.clock.now(), needed)
             if keep > self.store.first_seq:
                 self.store.trim(keep)
-
-
-def _served(name: str, header: dict[str, Any], blobs: dict[str, bytes]) -> ServedModel:
-    """A model as it was saved."""
-    served = ServedModel(name, millstream.from_bytes(blobs["model"]), header["metrics"])
-    served.restore(header, blobs)
-    return served
+        except StoreFull as error:
+            self.recovery.note(f"the log is not trimmed at record {state.seq}: {reason_of(error)}")
 
 
 def _is_data(model: Any) -> bool:

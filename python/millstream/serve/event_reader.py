@@ -1,4 +1,4 @@
-"""The features and predictions of events, read back from the log as they were served."""
+"""The served features and predictions of events, read from the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StoredEvent(NamedTuple):
 class EventReader:
     """Reads events by sequence number, with a bounded cache of the newest records.
 
-    A label usually follows its event soon, so most of them are found in the cache.
+    Most labels arrive soon after their events, which are then still in the cache.
     """
 
     def __init__(self, store: EventStore, most: int = 20_000, most_bytes: int = 64 << 20) -> None:
@@ -40,7 +40,7 @@ class EventReader:
         self._most, self._most_bytes = most, most_bytes
         self._bytes = 0
         self._recent: OrderedDict[int, Record | Row] = OrderedDict()
-        #: Older records that the labels of the present group need.
+        #: Older records needed by the labels of the current group.
         self._fetched: dict[int, Record] = {}
         #: The last batch that was decoded: labels of a batch arrive together.
         self._batch: tuple[int, list[StoredEvent]] | None = None
@@ -72,31 +72,34 @@ class EventReader:
         return found if isinstance(found, Record) else record_of(found)
 
     def prefetch(self, seqs: Iterable[int]) -> None:
-        """Read older records that are needed soon. Together they take a third of the time."""
+        """Read older records that are needed soon. Reading them together takes a third of the time."""
         recent = self._recent
         wanted = [seq for seq in seqs if seq not in recent]
         try:
             self._fetched = self._store.get_many(wanted) if wanted else {}
         except UnknownName:
-            # One of them was lost to damage. Each label gets its own answer when it is joined.
+            # A damaged record was lost. The fate of each label is decided when it is joined.
             self._fetched = {}
 
     def event(self, seq: int, item: int) -> StoredEvent:
         """One event of a record."""
-        if self._batch is not None and self._batch[0] == seq:
-            return self._batch[1][item]
+        batch = self._batch
+        if batch is not None and batch[0] == seq:
+            return batch[1][item]
         record = self.record(seq)
         if record.kind == _EVENT:
             body = parse_json(record.body)
-            # The constructor of a named tuple takes twice as long.
+            # The constructor of the named tuple takes twice as long.
             event: StoredEvent = _new(StoredEvent, (str(record.id), body.get("x"), body, seq))
             return event
         if record.kind == Kind.EVENTS:
-            self._batch = (seq, [StoredEvent(*each, seq) for each in unpack_events(record.body)])
-            return self._batch[1][item]
+            # Two threads may read, so the attribute is read and set once.
+            events = [StoredEvent(*each, seq) for each in unpack_events(record.body)]
+            self._batch = seq, events
+            return events[item]
         body = parse_json(record.body)
         if record.kind == Kind.LABELS:
-            # A label that brought the features of an event that was not known.
+            # A label with the features of an unknown event.
             body = body[item]
             return StoredEvent(body["id"], body.get("x"), body, seq)
         return StoredEvent(str(record.id), body.get("x"), body, seq)

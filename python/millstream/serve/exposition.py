@@ -1,6 +1,6 @@
-"""A writer of the text format of Prometheus, version 0.0.4.
+"""A writer of the Prometheus text format, version 0.0.4.
 
-Each family of metrics is written once, with its help and type before its samples. Values of labels are escaped.
+Each metric family is written once, with its help and type before its samples. Label values are escaped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
-#: Values of labels are cut, because some contain names of classes.
+#: Label values are truncated, because some contain class names.
 _LONGEST_VALUE = 200
 
 Labels = Mapping[str, str]
 
 
 class Buckets(NamedTuple):
-    """A histogram: upper bounds, the count of each bucket with one more above the last bound, and the sum."""
+    """A histogram: upper bounds, bucket counts (one more than bounds), and the sum."""
 
     bounds: Sequence[float]
     counts: Sequence[int]
@@ -32,7 +32,7 @@ class Buckets(NamedTuple):
 
 
 class Page:
-    """Collects families of metrics.
+    """Collects metric families.
 
     Examples
     --------
@@ -50,17 +50,17 @@ class Page:
         self._names: set[str] = set()
 
     def gauge(self, name: str, meaning: str, samples: Iterable[tuple[Labels, float | None]]) -> None:
-        """Values that rise and fall; None is left out."""
+        """Add values that rise and fall; None is left out."""
         self._family(name, "gauge", meaning)
         self._lines += [_line(name, labels, value) for labels, value in samples if value is not None]
 
     def counter(self, name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> None:
-        """Values that only rise."""
+        """Add values that only rise."""
         self._family(name, "counter", meaning)
         self._lines += [_line(name, labels, value) for labels, value in samples]
 
     def histogram(self, name: str, meaning: str, samples: Iterable[tuple[Labels, Buckets]]) -> None:
-        """Distributions; the counts of the buckets become cumulative."""
+        """Add histograms; bucket counts become cumulative."""
         self._family(name, "histogram", meaning)
         for labels, buckets in samples:
             # The total is the last bucket, even if another thread counts meanwhile.
@@ -72,7 +72,7 @@ class Page:
             self._lines.append(_line(f"{name}_count", labels, totals[-1]))
 
     def text(self) -> str:
-        """The page."""
+        """The text of all families."""
         return "".join(f"{line}\n" for line in self._lines)
 
     @property

@@ -1,4 +1,4 @@
-"""What became of a label. Every received label ends in exactly one fate, and each fate is counted."""
+"""Label fates. Every received label has exactly one fate, and each fate is counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Fate", "Outcome"]
 
 
 class Fate(Enum):
-    """The fate of a label, with its status in HTTP."""
+    """The fate of a label, with its HTTP status."""
 
     LEARNED = "learned", 201
     #: Compared with the prediction of a model that learns without labels.
@@ -22,12 +22,12 @@ class Fate(Enum):
     CONFLICT = "conflict", 409
     UNKNOWN = "unknown", 404
     LATE = "late", 410
-    #: Arrived late and is kept without learning.
+    #: Arrived late; kept but not learned.
     DEAD_LETTER = "dead_letter", 202
     QUARANTINED = "quarantined", 422
-    #: Parked, and its event did not arrive in time.
+    #: Parked, but its event did not arrive in time.
     EXPIRED = "expired", 410
-    #: Made by the server at the end of a window without a label. Not received from a client.
+    #: Created by the server when a window closes without a label; not received from a client.
     DEFAULT = "default", 201
 
     def __init__(self, word: str, status: int) -> None:

@@ -1,4 +1,4 @@
-"""Named crash points, for tests of recovery.
+"""Named crash points, for recovery tests.
 
 With `MILLSTREAM_CRASH=store.before_commit:3` in the environment, the process is killed when it passes the point
 `store.before_commit` for the third time. Without the variable a point costs one comparison.
@@ -58,7 +58,7 @@ _armed, _left = _parse(os.environ.get(VARIABLE))
 
 
 def crash_point(name: str) -> None:
-    """Kill this process if the environment asks for a crash at this pass of the point."""
+    """Kill this process if the environment variable requests a crash at this pass of the point."""
     if _armed is None or name != _armed:
         return
     _count_down()
@@ -72,6 +72,6 @@ def _count_down() -> None:
 
 
 def _crash() -> NoReturn:
-    # As a power cut does: no buffer is flushed and no handler runs.
+    # As in a power failure, no buffer is flushed and no handler runs.
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
     os._exit(137)

@@ -1,8 +1,8 @@
 """The state of a server as a fold over its log.
 
 Applying a committed record is the only way to change this state, and the result depends on the record and the
-state alone: not on a clock, on threads or on how records were grouped. Recovery is therefore the newest snapshot
-and a replay of the records after it.
+state alone, not on a clock, on threads or on how records were grouped. Recovery therefore loads the newest
+snapshot and replays the records after it.
 """
 
 from __future__ import annotations
@@ -20,27 +20,34 @@ from millstream.serve.policy import LabelPolicy
 from millstream.serve.records import Kind, Record, Row, record_of
 from millstream.serve.route import Route
 from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.store_errors import StoreDamaged, StoreFailed
 from millstream.serve.stream import DEFERRED, LABELLED, WAITING, Collected, Entry, ParkedLabel, Stream, aggregated
 
-__all__ = ["State"]
+__all__ = ["MissingModel", "State"]
 
 #: The end of the body of a deferred event.
 DEFERRED_END = ',"d":true}'
-#: Kinds and fates of common records. Looking up a member of an enumeration takes 80 ns, several times a record.
+#: Kinds and fates of common records. Looking up an enum member takes 80 ns, and each record needs several.
 _EVENT, _LABEL, _LABELS = int(Kind.EVENT), int(Kind.LABEL), int(Kind.LABELS)
 _TICK, _ADMIN = int(Kind.TICK), int(Kind.ADMIN)
 _LEARNED, _SCORED, _PARKED, _COLLECTED = Fate.LEARNED, Fate.SCORED, Fate.PARKED, Fate.COLLECTED
 _QUARANTINED = Fate.QUARANTINED
 _new = tuple.__new__
-#: Windows that are closed in one step; the loop goes on until none is due.
+#: Number of windows closed in one step; the loop continues until none is due.
 _MOST_CLOSED = 4096
+#: Labels of one event that wait for its window to close.
+_MOST_LABELS = 1000
+
+
+class MissingModel(InvalidValue):
+    """A learner written in Python was not passed to the server, so that its records cannot be applied."""
 
 
 class State:
-    """Models, routes and streams after the records 1 to `seq`.
+    """Models, routes and streams after records 1 to `seq`.
 
     `events` reads events back from the log. `make_model` creates the model of a "create" record, and `rebuild`
-    the state of a model as a rollback demands it; both are deterministic functions of the log and of the data
+    computes the state of a model for a rollback; both are deterministic functions of the log and of the data
     folder. `keep_version` saves the state of a model that gets a name.
     """
 
@@ -61,9 +68,11 @@ class State:
         self.routes: dict[str, Route] = {}
         self.streams: dict[int, Stream] = {}
         self.by_name: dict[str, Stream] = {}
-        #: The largest number of a stream so far. Numbers are not used again, because old records have them.
+        #: The largest stream number so far. Numbers are not reused, because old records refer to them.
         self.last_stream = 0
-        #: Labels that a model must not learn during a rebuild, by event id.
+        #: The last decoded batch of labels: its record, and the first label of each id.
+        self._labels: tuple[int, dict[str, dict[str, Any]]] = (0, {})
+        #: Event ids whose labels a model must not learn during a rebuild.
         self.excluded: dict[str, Collection[str]] = {}
 
     # --------------------------------------------------------------------------------------------------- apply
@@ -71,7 +80,7 @@ class State:
     def apply(self, record: Record, parsed: Any = None) -> Any:
         """Apply one record. Returns the outcome of a label, a list of outcomes of a batch, or None.
 
-        `parsed` is the content of the body, if the caller has it already.
+        `parsed` is the content of the body, if the caller has parsed it already.
         """
         seq, kind, time, number, id, _ = record
         if seq <= self.seq:
@@ -99,15 +108,17 @@ class State:
         if kind == Kind.ADMIN:
             try:
                 return self._administer(record, parse_json(record.body))
+            except MissingModel:
+                raise
             except MillstreamError as error:
-                # A replay meets the same record and must reach the same state.
+                # A replay applies the same record and must reach the same state.
                 return error
             except KeyError as error:
                 return UnknownName(f"serve: {error.args[0]!r} was deleted before")
         return None
 
     def prefetch(self, records: Iterable[Record]) -> None:
-        """Read together the events that the labels of some records belong to; `apply` then has them in memory."""
+        """Read the events of the labels in some records together, so that `apply` finds them in memory."""
         ids: dict[int, list[str]] = {}
         for _, kind, _, number, id, body in records:
             if kind == _LABEL:
@@ -119,7 +130,7 @@ class State:
         self.events.prefetch([entry[0] for entries in found for entry in entries if entry is not None])
 
     def apply_events(self, group: EventGroup, rows: list[Row]) -> None:
-        """Apply a group of events. The result is that of `apply` for each of its records."""
+        """Apply a group of events. The result equals that of `apply` for each record."""
         if not all(self._only_remembers(number) for number in group.streams):
             for row in rows:
                 self.apply(record_of(row))
@@ -140,14 +151,14 @@ class State:
             self._close(stream, evicted)
 
     def _only_remembers(self, number: int) -> bool:
-        """Whether an event of a stream has no effect but that it waits for a label."""
+        """Whether the only effect of an event of a stream is that it waits for a label."""
         stream = self.streams.get(number)
         if stream is None or stream.parked or stream.collected:
             return False
         return not any(self.models[name].learns_without_labels for name in self._members(stream))
 
     def _without_stream(self, kind: int, record: Record, parsed: Any) -> Any:
-        """A record that was on its way while its model was deleted: it has no effect."""
+        """Handle a record that was in flight when its model was deleted; it has no effect."""
         outcome = Outcome(Fate.UNKNOWN, 0, "the model was deleted")
         if kind == Kind.LABELS:
             return [outcome for _ in (unpack_labels(record.body) if parsed is None else parsed)]
@@ -197,7 +208,7 @@ class State:
                 label = record._replace(seq=parked.seq, time=parked.time)
                 outcome = self._collect(stream, entry, parked.y, parked.w, {"y": parked.y, "w": parked.w}, label)
             else:
-                outcome = self._join(stream, id, entry, parked.y, parked.w, None, parked.seq, parked.time)
+                outcome = self._join(stream, id, entry, parked.y, parked.w, parked.seq, parked.time)
             if outcome.fate is not Fate.COLLECTED:
                 stream.count(outcome.fate)
 
@@ -235,7 +246,7 @@ class State:
         return None
 
     def _repeated(self, id: str, entry: Entry, body: dict[str, Any]) -> Outcome:
-        """A label of an event that has one."""
+        """Handle a label of an event that already has one."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
             # The window was closed with the default label.
@@ -245,14 +256,20 @@ class State:
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
 
     def _first_label(self, id: str, seq: int) -> dict[str, Any] | None:
-        """The label of an event in a record; None if the record closed a window, and has no label of the event."""
+        """The label of an event in a record; None if the record closed a window and contains no label of the
+        event."""
+        if self._labels[0] == seq:
+            return self._labels[1].get(id)
         try:
             record = self.events.record(seq)
         except UnknownName:
             # A label that came before its event may be trimmed from the log before it.
             return None
         if record.kind == Kind.LABELS:
-            return next((each for each in unpack_labels(record.body) if each["id"] == id), None)
+            if self._labels[0] != seq:
+                # A batch that is sent again asks for all of its labels, one after the other.
+                self._labels = (seq, {each["id"]: each for each in reversed(unpack_labels(record.body))})
+            return self._labels[1].get(id)
         if record.kind in (Kind.LABEL, Kind.LEARN) and record.id == id:
             body: dict[str, Any] = parse_json(record.body)
             return body
@@ -263,14 +280,32 @@ class State:
 
     def _label(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int = 0) -> Outcome:
         stream.received += 1
-        outcome = self._labelled(stream, id, body, record, item)
+        try:
+            outcome = self._labelled(stream, id, body, record, item)
+        except (MillstreamError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            outcome = self._contained(stream, id, body, record, error)
         fate = outcome.fate
         if fate is not _PARKED and fate is not _COLLECTED:
             stream.count(fate)
         return outcome
 
+    def _contained(
+        self, stream: Stream, id: str, body: dict[str, Any], record: Record, error: Exception
+    ) -> Outcome:
+        """Quarantine a label whose handling failed unexpectedly.
+
+        The record is in the log. If it stopped the log thread, it would also stop every recovery.
+        """
+        if isinstance(error, StoreDamaged | StoreFailed):
+            raise error
+        reason = f"the label could not be handled: {error!r}"
+        stream.refuse(id, record.seq, record.time, reason, body.get("y"), kind="failed")
+        # It may have been learned in part, so it must not be learned again.
+        stream.pending.mark(id, LABELLED, record.seq)
+        return Outcome(Fate.QUARANTINED, record.seq, reason)
+
     def _labelled(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
-        y, w, x = body["y"], body.get("w", 1.0), body.get("x")
+        y, w = body["y"], body.get("w", 1.0)
         found = stream.pending.find(id)
         if found is None:
             return self._unmatched(stream, id, body, record, item)
@@ -287,10 +322,10 @@ class State:
                 return Outcome(Fate.LATE, entry.seq, "the window of the event is over")
         elif stream.policy.learn_when == "on_window_close":
             return self._collect(stream, entry, y, w, body, record)
-        return self._join(stream, id, entry, y, w, x, record.seq, record.time)
+        return self._join(stream, id, entry, y, w, record.seq, record.time)
 
     def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], record: Record, item: int) -> Outcome:
-        """A label without an event: learned if its features came along, else parked or refused."""
+        """Handle a label without an event: learned if it includes features, otherwise parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
         if "x" in body:
             return self._learn_labelled(stream, id, body["x"], y, w, record, item)
@@ -310,6 +345,8 @@ class State:
     ) -> Outcome:
         labels = stream.collected.get((entry.seq, entry.item), [])
         at = body.get("ts")
+        if len(labels) >= _MOST_LABELS:
+            return Outcome(Fate.CONFLICT, labels[0].seq, f"the event has {_MOST_LABELS} labels already")
         for label in labels:
             if _same_label(label.y, label.w, body) and label.at == at:
                 return Outcome(Fate.DUPLICATE, label.seq)
@@ -325,17 +362,7 @@ class State:
         stream.collected[entry.seq, entry.item] = [*labels, Collected(y, w, record.seq, at)]
         return Outcome(Fate.COLLECTED, record.seq)
 
-    def _join(
-        self,
-        stream: Stream,
-        id: str,
-        entry: Entry,
-        y: Any,
-        w: float,
-        x: Any,
-        seq: int,
-        time: int,
-    ) -> Outcome:
+    def _join(self, stream: Stream, id: str, entry: Entry, y: Any, w: float, seq: int, time: int) -> Outcome:
         """Learn an event with its label, and score the predictions that were served."""
         try:
             event = self.events.event(entry.seq, entry.item)
@@ -349,6 +376,9 @@ class State:
         if outcome.fate is not _QUARANTINED:
             stream.pending.mark(id, LABELLED, seq)
             stream.joined(time - entry.time)
+            if stream.collected:
+                # The policy was changed after labels were collected.
+                stream.settle((entry.seq, entry.item), Fate.CONFLICT)
         return outcome
 
     def _teach(
@@ -362,8 +392,8 @@ class State:
         seq: int,
         time: int,
     ) -> Outcome:
-        """Let every model of a stream learn one example; without `served_as` it is not scored."""
-        fate, reason = _LEARNED, ""
+        """Learn one example with every model of a stream; without `served_as`, it is not scored."""
+        fate = _LEARNED
         route = self.routes.get(stream.name)
         champion = stream.name if route is None else route.champion
         losses: dict[str, float | None] = {}
@@ -384,7 +414,8 @@ class State:
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
                 if name == champion:
-                    fate, reason = _QUARANTINED, text
+                    # The event waits for a label that can be learned; then all models learn it, once.
+                    return Outcome(_QUARANTINED, seq, text)
                 continue
             if served_as is not None:
                 prediction = prediction_of(served_as, name)
@@ -394,24 +425,17 @@ class State:
                         losses[name] = promotion.loss(served.role, prediction.y, y)
         if route is not None and losses:
             route.observe(losses, seq, time, self.models)
-        outcome: Outcome = _new(Outcome, (fate, seq, reason))
+        outcome: Outcome = _new(Outcome, (fate, seq, ""))
         return outcome
 
     def _learn_example(self, record: Record, body: dict[str, Any]) -> Outcome:
-        """A labelled example without a prediction."""
+        """Handle a labelled example without a prediction."""
         stream = self.streams[record.stream]
-        stream.received += 1
         id = None if record.id is None else str(record.id)
         if id is not None:
-            found = stream.pending.find(id)
-            if found is not None:
-                outcome = self._repeated(id, Entry(*found), body) if found[3] == LABELLED else None
-                if outcome is None:
-                    outcome = self._join(
-                        stream, id, Entry(*found), body["y"], body.get("w", 1.0), None, record.seq, record.time
-                    )
-                stream.count(outcome.fate)
-                return outcome
+            # With the id of an event, it is the label of this event.
+            return self._label(stream, id, {"x": {}, **body}, record)
+        stream.received += 1
         outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), record)
         stream.count(outcome.fate)
         return outcome
@@ -419,18 +443,20 @@ class State:
     def _learn_labelled(
         self, stream: Stream, id: str | None, x: Any, y: Any, w: float, record: Record, item: int = 0
     ) -> Outcome:
-        """Learn an example that came with its features; its id is remembered, so that it is learned once."""
+        """Learn an example that includes its features; its id is remembered, so that it is learned only once."""
         outcome = self._teach(stream, id or "", x, y, w, None, record.seq, record.time)
         if outcome.fate is not Fate.QUARANTINED:
             stream.examples += 1
             if id is not None and stream.pending.add(id, record.seq, item, record.time):
                 stream.pending.mark(id, LABELLED, record.seq)
+                if len(stream.pending) > stream.policy.max_pending:
+                    self._close(stream, stream.pending.evict(stream.policy.max_pending))
         return outcome
 
     # ------------------------------------------------------------------------------------------------- windows
 
     def _close_windows(self, stream: Stream) -> None:
-        """Close the windows that are over, forget events that closed a window ago, expire parked labels."""
+        """Close due windows, forget events after twice their window, and expire parked labels."""
         policy = stream.policy
         if policy.acts_on_close:
             while True:
@@ -453,7 +479,7 @@ class State:
             stream.count(Fate.EXPIRED)
 
     def _close(self, stream: Stream, forgotten: Iterable[tuple[int, ...]]) -> None:
-        """Events that are forgotten: those without a label are counted."""
+        """Handle forgotten events: those without a label are counted."""
         for entry in forgotten:
             key = (entry[0], entry[1])
             if key in stream.collected:
@@ -480,7 +506,7 @@ class State:
             )
             if outcome.fate is not Fate.QUARANTINED:
                 stream.count(Fate.DEFAULT)
-            # The record of the event, because no record holds the label.
+            # Use the record of the event, because no record contains the label.
             stream.pending.mark(event.id, LABELLED, entry.seq)
             return
         try:
@@ -499,10 +525,6 @@ class State:
     def _members(self, stream: Stream) -> Iterable[str]:
         route = self.routes.get(stream.name)
         return (stream.name,) if route is None else route.members
-
-    def _champion(self, stream: Stream) -> str:
-        route = self.routes.get(stream.name)
-        return stream.name if route is None else route.champion
 
     def _administer(self, record: Record, body: dict[str, Any]) -> None:
         op = body["op"]
@@ -527,21 +549,31 @@ class State:
         elif op == "promote":
             self.routes[body["route"]].promote(body["model"], record.seq, record.time, body["why"])
         elif op == "version":
-            self.models[body["model"]].versions[body["version"]] = record.seq
+            self.models[body["model"]].name_version(body["version"], record.seq)
             self._keep_version(self.models[body["model"]], record.seq)
         elif op == "activate":
             self.by_name[body["stream"]].pending.mark(body["id"], WAITING, 0)
         elif op == "forget":
-            self.by_name[body["stream"]].pending.remove(body["id"])
+            self._forget(self.by_name[body["stream"]], body["id"])
         else:
             raise InvalidValue(f"serve: unknown operation {op!r}")
+
+    def _forget(self, stream: Stream, id: str) -> None:
+        found = stream.pending.find(id)
+        if found is not None:
+            stream.pending.remove(id)
+            stream.settle((found[0], found[1]), Fate.EXPIRED)
 
     def _roll_back(self, record: Record, body: dict[str, Any]) -> None:
         name = body["model"]
         also = self.excluded.get(name, ())
-        # A rebuild that leaves labels out must leave them out of the rollbacks on its way, too.
+        # A rebuild that excludes labels must also exclude them from earlier rollbacks.
         rebuilt = self._rebuild(name, body | {"exclude": [*body["exclude"], *also]}, 0 if also else record.seq)
-        rebuilt.versions = self.models[name].versions
+        if rebuilt.folder_id != self.models[name].folder_id:
+            raise InvalidValue(
+                f"serve: model {name!r} did not exist at record {body['to']}; another one had its name"
+            )
+        rebuilt.take_versions(self.models[name].versions, body["to"])
         rebuilt.seq = record.seq
         self.models[name] = rebuilt
 
@@ -567,7 +599,7 @@ class State:
     # ------------------------------------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The whole state as plain data and named bytes."""
+        """The complete state as plain data and named bytes."""
         blobs: dict[str, bytes] = {}
         header: dict[str, Any] = {
             "seq": self.seq,

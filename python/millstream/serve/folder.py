@@ -1,15 +1,15 @@
 """The data folder of a server.
 
 ```
-millstream.json     version of the layout, and the version of millstream that made it
+millstream.json     version of the layout, and the version of millstream that created it
 lock                locked by the server that uses the folder; holds its process id
 events.db           the event store, with events.db-wal, events.db-shm and events.acked
-models/<id>.ms      initial state of each model, under an id made by the server
+models/<id>.ms      initial state of each model, under an id chosen by the server
 snapshots/<seq>.snapshot
-tokens.json         hashed tokens
+tokens.json         hashed tokens; tokens.lock is locked while they are changed
 ```
 
-Names of models come from clients, so that no file is named after one.
+Clients choose model names, so files are not named after models.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from millstream.errors import InvalidState, InvalidValue, MissingFile
 from millstream.serve.disk import Disk
 from millstream.serve.store_errors import FolderInUse
 
-__all__ = ["FORMAT", "DataFolder"]
+__all__ = ["FORMAT", "DataFolder", "lock_file"]
 
 #: Version of the layout. A folder of a later version is refused.
 FORMAT = 1
 
 _ID = re.compile(r"[0-9a-f]{1,32}").fullmatch
 
-#: What an interrupted creation may leave.
+#: Files that an interrupted creation may leave behind.
 _BEGUN = {"lock", "models", "snapshots"}
 
 
@@ -45,7 +45,7 @@ class DataFolder:
     Parameters
     ----------
     path
-        The folder; it is created if there is none.
+        The folder; created if it does not exist.
     read_only
         Do not lock or change the folder, which must exist. A server may use it at the same time.
     """
@@ -64,7 +64,8 @@ class DataFolder:
             if not known:
                 raise MissingFile(f"{self.path} is not a data folder of millstream: it has no millstream.json")
             return
-        self.path.mkdir(parents=True, exist_ok=True)
+        # The log holds the data of clients, so other users may not read a new folder.
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = self._locked()
         try:
             self._complete(known)
@@ -73,7 +74,7 @@ class DataFolder:
             raise
 
     def model_file(self, id: str) -> Path:
-        """The file of a model's initial state. Ids are hexadecimal digits, so that no id leaves the folder."""
+        """The file of a model's initial state. Ids consist of hexadecimal digits, so no path leaves the folder."""
         if not isinstance(id, str) or not _ID(id):
             raise InvalidValue(f"data folder: the id of a file must be hexadecimal digits, got {quoted(id)}")
         return self.models / f"{id}.ms"
@@ -83,11 +84,6 @@ class DataFolder:
         path = self.model_file(id)
         self._write(path, data)
         return path
-
-    def write_tokens(self, data: bytes) -> None:
-        """Replace the file of hashed tokens durably."""
-        self._write(self.tokens, data)
-        self.tokens.chmod(0o600)
 
     def close(self) -> None:
         """Release the lock."""
@@ -102,7 +98,7 @@ class DataFolder:
         self.close()
 
     def _check(self) -> bool:
-        """Whether this is a data folder; raises an error, and touches nothing, if it cannot be used."""
+        """Whether this is a data folder; raises an error, without changing anything, if it cannot be used."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidState(f"{self.path} is a file, not a data folder")
         try:
@@ -148,7 +144,7 @@ class DataFolder:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         file = os.fdopen(descriptor, "r+b", buffering=0)
         try:
-            _lock(file)
+            lock_file(file)
         except OSError:
             pid = _pid_in(file)
             file.close()
@@ -163,15 +159,17 @@ class DataFolder:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[bytes]) -> None:
-        # Behind the process id, which others must be able to read.
+    def lock_file(file: IO[bytes]) -> None:
+        """Lock an open file until it is closed; raises `OSError` if another process holds the lock."""
+        # After the process id, which other processes must be able to read.
         file.seek(4096)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _lock(file: IO[bytes]) -> None:
+    def lock_file(file: IO[bytes]) -> None:
+        """Lock an open file until it is closed; raises `OSError` if another process holds the lock."""
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

@@ -1,9 +1,9 @@
 """The live feed: the state of the server as Server-Sent Events, about once a second.
 
 Every event has the id `start-seq-tick`: the start of the server, the last record that the event covers, and the
-second in which it was made. A reader that comes back with the header `Last-Event-ID` continues there and gets only
-newer points. A reader that is slower than the feed is not sent anything until it has read the last event; then it
-gets one event up to the newest state.
+second in which it was created. A reader that reconnects with the header `Last-Event-ID` continues from there and
+receives only newer points. A reader that is slower than the feed receives nothing until it has read the last
+event, and then one event up to the newest state.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ __all__ = ["EVENT_STREAM", "HttpSink", "Live", "Position", "Sink"]
 
 EVENT_STREAM = "text/event-stream"
 
-#: Seconds between two events, and the most streams at once.
+#: Seconds between two events, and the maximum number of streams.
 _PERIOD = 1.0
 _MOST_STREAMS = 64
-#: Models and routes of the overview. Each has a page of its own, whatever their number.
+#: Maximum number of models and routes in the overview. Each also has its own page, without a limit.
 _MOST_ROWS = 500
-#: Seconds for which the feed waits for a learner before it reports that it hangs.
+#: Seconds that the feed waits before it reports that a learner hangs.
 _PATIENCE = 0.25
 
 
 class Sink(Protocol):
-    """The way to one reader, whatever protocol carries it."""
+    """The connection to one reader, independent of the protocol."""
 
     def open(self) -> None:
         """Send the header of the reply."""
 
     def push(self, data: bytes) -> int | None:
-        """Append data. Returns the bytes that wait to be sent, or None if the reader is gone."""
+        """Append data. Returns the number of unsent bytes, or None if the reader has disconnected."""
 
     def end(self) -> None:
-        """Close the stream after the data that waits."""
+        """Close the stream after sending the remaining data."""
 
 
 class HttpSink:
@@ -68,7 +68,7 @@ class HttpSink:
 
 
 class Position(NamedTuple):
-    """What a reader has: everything up to this record and this tick."""
+    """The position of a reader, which has received everything up to this record and tick."""
 
     seq: int
     tick: int
@@ -91,7 +91,7 @@ class Live:
         self.server = server
         self.period, self.most_streams = period, most_streams
         self.tick = 0
-        #: Tells the ticks of this process from those of an earlier one.
+        #: Distinguishes the ticks of this process from those of an earlier one.
         self.start_id = f"{time.time_ns():x}"
         self._samples: dict[str | None, Samples] = {}
         self._readers: list[_Reader] = []
@@ -99,7 +99,7 @@ class Live:
         self._rows: dict[str, tuple[dict[str, Any], int]] = {}
         self._names: tuple[list[str], int] = ([], 0)
         self._rows_tick = 0
-        #: What each model and route consisted of, and the record by which it became so at the latest.
+        #: The objects of each model and route, and the latest record by which they may have been replaced.
         self._identities: dict[str, tuple[tuple[Any, ...], int]] = {}
         self._messages: dict[tuple[str | None, Position | None], tuple[bytes, Position] | None] = {}
         self._stalled_since: float | None = None
@@ -115,7 +115,7 @@ class Live:
         self._thread.start()
 
     def stop(self) -> None:
-        """End all streams, so that a drain does not wait for them."""
+        """Close all streams, so that a drain does not wait for them."""
         self._stopping = True
         self._wake.set()
         if self._thread.ident is not None:
@@ -126,7 +126,7 @@ class Live:
             reader.sink.end()
 
     def position_of(self, event_id: str | None) -> Position | None:
-        """The position of a `Last-Event-ID`; None if it is not one of this process."""
+        """The position in a `Last-Event-ID`; None if the id is not from this process."""
         parts = (event_id or "").split("-")
         if len(parts) != 3 or parts[0] != self.start_id or not all(part.isdecimal() for part in parts[1:]):
             return None
@@ -160,7 +160,7 @@ class Live:
         while not self._stopping:
             now = time.monotonic()
             if now >= due:
-                # After a pause of the process, the ticks do not catch up.
+                # After a pause of the process, missed ticks are skipped.
                 due = max(due + self.period, now)
                 self.sample()
             self.serve()
@@ -168,7 +168,7 @@ class Live:
             self._wake.clear()
 
     def sample(self) -> None:
-        """Take the samples of a tick. The counts are read without the lock: each of them is one number."""
+        """Take the samples of a tick. The counts are read without the lock, because each is a single number."""
         server = self.server
         now = time.monotonic()
         seconds, self._last = now - self._last, now
@@ -192,7 +192,7 @@ class Live:
             self._samples.setdefault(None, Samples()).add(self.tick, wall, seconds, whole)
 
     def serve(self) -> None:
-        """Send an event to every reader that has none of this tick and has read the last one."""
+        """Send an event to every reader that has read its last event and has not received one in this tick."""
         with self._lock:
             readers = list(self._readers)
         gone = []
@@ -206,7 +206,7 @@ class Live:
                 self._readers = [reader for reader in self._readers if reader not in gone]
 
     def _send(self, reader: _Reader) -> bool:
-        """Send an event to one reader. False if it is gone."""
+        """Send an event to one reader. False if it has disconnected."""
         if not reader.is_open:
             reader.sink.open()
             reader.is_open = True
@@ -229,7 +229,7 @@ class Live:
     # ------------------------------------------------------------------------------------------------ messages
 
     def _message(self, name: str | None, since: Position | None) -> tuple[bytes, Position] | None:
-        """The event for a reader at a position, and its position after it; None if the model is gone."""
+        """The event for a reader at a position, and the next position; None if the model was deleted."""
         if self._stalled_tick == self.tick:
             return self._stalled(since)
         try:
@@ -244,7 +244,7 @@ class Live:
         position = Position(seq, self.tick)
         body["server"] = live_state.server_state(self.server, time.monotonic() - self._born)
         with self._lock:
-            # A reader that was away for longer than the samples reach back gets those that are left.
+            # A reader that was disconnected for longer than the samples cover receives the remaining ones.
             samples = self._samples.get(name)
             body["samples"] = (
                 [] if samples is None else samples.after(-1 if whole or since is None else since.tick)
@@ -261,7 +261,7 @@ class Live:
         return {"streams": rows, "stream_count": len(names)}, whole
 
     def _refresh_rows(self) -> None:
-        """Compute the rows of this tick, once: its readers all see the same ones, so none misses a change."""
+        """Compute the rows of this tick once. All readers receive the same rows, so none misses a change."""
         state = self.server.engine.state
         names = list(state.by_name)
         if names != self._names[0]:
@@ -279,7 +279,7 @@ class Live:
         found = live_state.identity(state, name)
         known, changed = self._identities.get(name, ((), 0))
         if len(known) != len(found) or any(one is not other for one, other in zip(known, found, strict=True)):
-            # Also the first time: whether it changed after an earlier record is not known.
+            # Also the first time, because it is unknown whether it changed after an earlier record.
             changed = state.seq
             if len(self._identities) > _MOST_ROWS:
                 self._identities.clear()
@@ -290,7 +290,7 @@ class Live:
         return body, whole
 
     def _stalled(self, since: Position | None) -> tuple[bytes, Position]:
-        """A learner holds the state: what can be said without it. The reader stays where it is."""
+        """The event while a learner holds the lock of the state. The position of the reader does not change."""
         self._stalled_since = self._stalled_since or time.monotonic()
         self._stalled_tick = self.tick
         seconds = time.monotonic() - self._stalled_since + _PATIENCE
@@ -303,7 +303,7 @@ class Live:
         return f"{id_line}event: {kind}\ndata: {text}\n\n".encode("utf-8", "backslashreplace")
 
     def whole(self, name: str) -> dict[str, Any]:
-        """Everything about a model or route, as the first event of its stream has it."""
+        """All data about a model or route, as in the first event of its stream."""
         with self.server.engine.committer.reading():
             body = live_state.detail(self.server.engine.state, name, 0)
             body["seq"] = self.server.engine.state.seq

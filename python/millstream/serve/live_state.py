@@ -1,7 +1,7 @@
-"""What the dashboard shows, as plain data: an overview of the server, and everything about one model or route.
+"""The data of the dashboard: an overview of the server, and the details of one model or route.
 
-Lists that grow are cut at a record number, so that a reader that has the records up to it gets only what is new.
-`row_of` and `detail` must be called while the state is held still.
+Growing lists are filtered by record number, so that a reader receives only new entries. `row_of` and `detail` must
+be called while the state is locked.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from millstream.serve.stream import DELAY_BOUNDS, Stream
 
 __all__ = ["detail", "identity", "latency_of", "row_of", "server_state"]
 
-#: Points of the small curve in the overview.
+#: Number of points of a sparkline in the overview.
 _SPARK = 48
-#: Entries of a list, and members of a route with their curves, that one message carries.
+#: Maximum number of list entries, and of route members with curves, in one message.
 _MOST_ENTRIES = 50
 _MOST_CURVES = 12
-#: Counts of requests that the HTTP server refused or gave up.
+#: Counters of requests that the HTTP server refused or abandoned.
 _REFUSED = (
     *("refused_connections", "queue_full", "header_too_large", "body_too_large", "malformed"),
     *("unsupported_encoding", "header_timeouts", "body_timeouts", "request_timeouts"),
 )
-#: Characters of a refused label that are shown.
+#: Number of characters shown of a refused label.
 _LONGEST_LABEL = 200
 
 
 def server_state(server: Any, uptime: float) -> dict[str, Any]:
-    """The server without its models: the log, the recovery at its start, and what is wrong."""
+    """The server without its models: the log, the recovery at start, and current errors."""
     engine = server.engine
     committer, store, recovery = engine.committer, engine.store, engine.recovery
     return {
@@ -107,14 +107,14 @@ def row_of(state: Any, name: str, sample: list[Any] | None) -> dict[str, Any]:
 
 
 def identity(state: Any, name: str) -> tuple[Any, ...]:
-    """Objects that are others after a rollback, or if a model was deleted and created again."""
+    """Objects that are replaced by a rollback, or when a model is deleted and created again."""
     route = state.routes.get(name)
     members = [name] if route is None else route.members
     return (state.by_name[name], *(state.models[each].curve for each in members))
 
 
 def detail(state: Any, name: str, since: int) -> dict[str, Any]:
-    """Everything about a model or route, with the entries of its lists after record `since`."""
+    """All data about a model or route, with the list entries after record `since`."""
     stream: Stream = state.by_name[name]
     route = state.routes.get(name)
     members = [name] if route is None else route.members
@@ -163,7 +163,7 @@ def _member(served: ServedModel, since: int) -> dict[str, Any]:
 
 
 def _newer(points: list[list[Any]], since: int) -> int:
-    """How many points at the end are after a record."""
+    """The number of points at the end that come after a record."""
     count = 0
     for point in reversed(points):
         if point[1] <= since:
@@ -177,7 +177,7 @@ def _digits(value: float | None, digits: int) -> float | None:
 
 
 def _shown(y: Any) -> Any:
-    """A refused label, short enough for a message."""
+    """A refused label, truncated for a message."""
     if y is None or isinstance(y, (bool, float)) or (isinstance(y, int) and abs(y) < 1 << 53):
         return y
     text = y if isinstance(y, str) else str(y)

@@ -1,6 +1,6 @@
 """Export of served models to MLflow (`pip install "millstream[mlflow]"`): parameters, metrics and states.
 
-The state is logged as a file in the format of millstream, which holds data and no code. `_load_pyfunc` reads it
+The state is logged as a file in the millstream format, which contains only data. `_load_pyfunc` reads it
 when MLflow loads the model; nothing is pickled.
 """
 
@@ -21,25 +21,25 @@ from millstream.serve.client import Client
 
 __all__ = ["MlflowExporter"]
 
-#: Limits of MLflow: metrics and parameters of one request, and characters of a parameter.
+#: Limits of MLflow: metrics and parameters per request, and characters per parameter.
 _MOST_METRICS, _MOST_PARAMETERS, _LONGEST_PARAMETER = 1000, 100, 500
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./: -]")
 _STATE_FILE = "model.ms"
 
 
 class MlflowExporter:
-    """Logs the models of a server to MLflow, one run for each model.
+    """Logs the models of a server to MLflow, with one run per model.
 
-    The tracking server is that of MLflow's own settings (`MLFLOW_TRACKING_URI` or `mlflow.set_tracking_uri`).
-    Call `export` as often as you like: parameters are logged once, and metrics from the last exported record on,
-    with the record's number as the step.
+    The tracking server is set in MLflow (`MLFLOW_TRACKING_URI` or `mlflow.set_tracking_uri`). `export` can be
+    called repeatedly: parameters are logged once, and metrics from the last exported record on, with the record
+    number as the step.
 
     Parameters
     ----------
     client
-        A client of the server. Its token needs the scope admin to download states.
+        A client of the server. Its token needs the `admin` scope to download states.
     experiment
-        The name of the experiment; by default the active one.
+        The name of the experiment; the default is the active one.
     runs
         Ids of runs to continue, by model.
 
@@ -94,7 +94,7 @@ class MlflowExporter:
         mlflow = self._mlflow
         experiment = None
         if self.experiment is not None:
-            # Not set_experiment, which would change the active experiment of the whole process.
+            # Not set_experiment, which would change the active experiment of the process.
             known = mlflow.get_experiment_by_name(self.experiment)
             experiment = mlflow.create_experiment(self.experiment) if known is None else known.experiment_id
         tags = {"millstream.model": model, "millstream.role": str(status["role"])}
@@ -135,7 +135,7 @@ class MlflowExporter:
         client = self._mlflow.MlflowClient()
         for start in range(0, len(metrics), _MOST_METRICS):
             client.log_batch(run, metrics=metrics[start : start + _MOST_METRICS])
-        # A rollback makes the model's number larger, never smaller, so nothing is logged twice.
+        # A rollback increases the record number of the model, so nothing is logged twice.
         self._exported[model] = max(seq, last)
 
     def _log_state(
@@ -184,7 +184,7 @@ class _LoadedModel:
 
 
 def _load_pyfunc(data_path: str, model_config: Mapping[str, Any] | None = None) -> _LoadedModel:
-    """Called by MLflow. The file is read as data; it cannot name code."""
+    """Called by MLflow. The file is read as data and cannot refer to code."""
     path = Path(data_path)
     model = millstream.load(path / _STATE_FILE if path.is_dir() else path)
     if not hasattr(model, "learn_one"):

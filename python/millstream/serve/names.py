@@ -1,4 +1,4 @@
-"""Names of models, routes and versions, and ids of events: what clients may choose."""
+"""Validation of names and ids that clients choose, and new event ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_ID = 128
 
 
 def check_name(what: str, name: Any) -> str:
-    """Refuse a name that is not of letters, digits, dots, hyphens and underscores."""
+    """Refuse a name with characters other than letters, digits, dots, hyphens and underscores."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         found = quoted(name) if isinstance(name, str) else typed(name)
         raise InvalidValue(

@@ -15,11 +15,11 @@ from millstream.serve.requests import JSON
 __all__ = ["openapi_document"]
 
 _ABOUT = (
-    "Models that answer now and learn when the truth arrives. A prediction is stored with its features; the label "
-    "is sent later with the id of the prediction, and is learned once. Errors are problem+json with a stable type."
+    "Predictions and online learning from labels that arrive later. A prediction is stored with its features; its "
+    "label is sent with the id of the prediction and is learned once. Errors are problem+json with a stable type."
 )
 _BINARY = {"type": "string", "format": "binary"}
-#: Members of the path: their meaning and an example.
+#: Path parameters: their meaning and an example.
 _PATH = {
     "model": ("Name of a model or route.", "delays"),
     "route": ("Name of a route.", "main"),
@@ -29,7 +29,7 @@ _PATH = {
 
 
 def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The document of these operations. One without a description is an error of the program."""
+    """The OpenAPI document of the operations. An operation without a description is a programming error."""
     paths: dict[str, dict[str, Any]] = {}
     used: set[str] = set()
     for operation in operations:
@@ -55,7 +55,7 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token with the scope of the operation, or with the scope admin.",
+                    "description": "A token with the scope of the operation or the scope admin.",
                 }
             },
         },
@@ -65,7 +65,7 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
 def _operation(operation: Operation, description: Description, used: set[str]) -> dict[str, Any]:
     name = operation.run.__name__.lstrip("_")
     if name in used:
-        # The same function behind a second path, such as that of a version.
+        # A function may have a second path, such as that of a version.
         name = f"{name}_{operation.names[-1]}"
     used.add(name)
     found: dict[str, Any] = {
@@ -111,7 +111,7 @@ def _parameters(operation: Operation, description: Description) -> list[dict[str
             }
         )
     if operation.path.endswith("/learn"):
-        about = "Identifies a request that is sent again, if it has no id."
+        about = "Identifies a repeated request without an id."
         schema = {"type": "string", "maxLength": 128}
         found.append({"name": "Idempotency-Key", "in": "header", "description": about, "schema": schema})
     return found

@@ -1,4 +1,4 @@
-"""Creation of an event store, and the checks that are made before one is written to.
+"""Creation of an event store, and the checks before writing to one.
 
 Nothing is changed before all checks have passed. They are: the header of the main file; the write-ahead log
 (`wal.py`); SQLite's own check of the structure, which also finds a broken list of free pages; the definitions of
@@ -27,7 +27,7 @@ _MAGIC = b"SQLite format 3\0"
 
 @dataclass(frozen=True)
 class Cut:
-    """Bytes that are no longer part of the store: where they began, how many, and why."""
+    """Bytes that were cut from the store: their offset, their number, and the reason."""
 
     file: str
     offset: int
@@ -40,7 +40,7 @@ class Cut:
 
 @dataclass
 class OpenReport:
-    """What was found when a store was opened.
+    """Report of opening a store.
 
     Attributes
     ----------
@@ -63,12 +63,13 @@ class OpenReport:
 
 
 def create_store(disk: Disk, path: Path, page_size: int = PAGE_SIZE) -> None:
-    """Create a store if there is none. It gets its name when it is complete, so there is never a part of one."""
+    """Create a store if there is none. It is renamed when complete, so a partial store never exists under its
+    name."""
     finish_salvage(disk, path)
     if disk.size(path) is not None:
         return
     if any(disk.size(file) for file in (_beside(path, "-wal"), acknowledged_path(path))):
-        # There was a store: the checks report that it is missing.
+        # There was a store; the checks report that it is missing.
         return
     new = _beside(path, ".new")
     try:
@@ -83,7 +84,7 @@ def create_store(disk: Disk, path: Path, page_size: int = PAGE_SIZE) -> None:
 
 
 def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds, OpenReport]:
-    """Check a store and change nothing; with `salvage`, rebuild it if it is damaged."""
+    """Check a store without changing it; with `salvage`, rebuild it if it is damaged."""
     report = OpenReport()
     try:
         return _inspected(disk, path, report), report
@@ -98,7 +99,7 @@ def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds
 def _inspected(disk: Disk, path: Path, report: OpenReport) -> Bounds:
     page_size = _check_header(disk, path)
     wal = _check_wal(disk, path, page_size, report)
-    # What an earlier process wrote and did not sync may be lost by a power cut even after it was read here.
+    # Unsynced writes of an earlier process can be lost in a power failure even after they were read here.
     try:
         disk.sync(path)
         if wal is not None:
@@ -116,7 +117,7 @@ def _inspected(disk: Disk, path: Path, report: OpenReport) -> Bounds:
 
 
 def _check_header(disk: Disk, path: Path) -> int:
-    """Check the header of the main file, which SQLite checks only in part; returns the page size."""
+    """Check the header of the main file, which SQLite checks only partially; returns the page size."""
     header = disk.read(path, 100) or b""
 
     def damaged(offset: int, what: str) -> StoreDamaged:
@@ -148,7 +149,7 @@ def _check_header(disk: Disk, path: Path) -> int:
 
 
 def _check_wal(disk: Disk, path: Path, page_size: int, report: OpenReport) -> WalCheck | None:
-    """Check the write-ahead log; None if there is none."""
+    """Check the write-ahead log; None if it does not exist."""
     name = _beside(path, "-wal")
     data = disk.read(name)
     if not data:

@@ -1,8 +1,8 @@
-"""Requests that a web page makes a browser send: only pages of this server may.
+"""Protection against requests from pages of other sites.
 
-A page of another site can send simple requests to an address of this machine without asking. The header `Origin`
-tells where the page came from. A page whose host name was made to point to this machine later (DNS rebinding)
-shows in the header `Host`, which is checked as long as no tokens are needed.
+A page of another site can send simple requests to an address of this machine without a preflight request. The
+header `Origin` contains the origin of the page. DNS rebinding, where a host name is later pointed to this machine,
+is detected by the header `Host`, which is checked if no tokens are required.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _without_port(host: str) -> str:
 
 @lru_cache(1024)
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is one of this machine alone."""
+    """Whether a host name or address is a loopback address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -1,7 +1,7 @@
-"""Rows in the pages of a database of SQLite, read without SQLite, for salvage.
+"""Rows in the pages of an SQLite database, read without SQLite, for salvage.
 
-Every page that may be a leaf of a table is searched, whether a table still points to it or not. The rows found may
-be wrong in every respect; the caller accepts them by their checksums.
+Every page that may be a table leaf is searched, whether or not a table still points to it. The rows found may be
+invalid; the caller verifies their checksums.
 Format: https://www.sqlite.org/fileformat2.html#b_tree_pages.
 """
 
@@ -17,13 +17,13 @@ from millstream.serve.wal import wal_pages
 
 __all__ = ["Page", "Pages"]
 
-#: First bytes of pages that are certainly not leaves of tables.
+#: First bytes of pages that cannot be table leaves.
 _OTHER_PAGES = {2, 5, 10}
 
-#: Longest content that is put together from overflow pages.
+#: Maximum size of content assembled from overflow pages.
 _LONGEST = 1 << 30
 
-#: Possible page sizes, and bytes of the main file in which rows are counted to find the right one.
+#: Possible page sizes, and the number of bytes in which rows are counted to find the right one.
 _PAGE_SIZES = tuple(1 << power for power in range(9, 17))
 _SAMPLE = 4 << 20
 
@@ -31,7 +31,7 @@ _INTEGER_SIZES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
 class Page:
-    """One version of a page. `trusted` is False for remains of a transaction that may have been rolled back."""
+    """One version of a page. `trusted` is False for pages of a transaction that may have been rolled back."""
 
     def __init__(self, data: bytes, start: int, trusted: bool) -> None:
         self.data, self.start, self.trusted = data, start, trusted
@@ -57,7 +57,7 @@ class Pages:
         log = disk.read(path.with_name(path.name + "-wal")) or b""
         size = _page_size(main, log)
         if size is None:
-            # With a wrong size, most pages begin in the middle of a page and have no rows.
+            # With a wrong page size, most offsets are inside a page, where no rows are found.
             size = max(_PAGE_SIZES, key=lambda each: sum(1 for _ in Pages(main[:_SAMPLE], b"", each).rows(7)))
         return Pages(main, log, size)
 
@@ -110,7 +110,7 @@ class Pages:
 
     def _overflow(self, number: int, size: int, newest: bool) -> bytes:
         parts, left = [], size
-        # Each page holds some bytes, so that a loop of pages ends.
+        # Each page adds some bytes, so a cycle of pages ends.
         while left > 0:
             if number == 0:
                 raise IndexError
@@ -128,7 +128,7 @@ class Pages:
 
 
 def _page_size(main: bytes | mmap.mmap, log: bytes) -> int | None:
-    """The page size, of the main file or else of the log; None if both are damaged."""
+    """The page size from the main file, or else from the log; None if both are damaged."""
     for size in (int.from_bytes(main[16:18], "big"), int.from_bytes(log[8:12], "big")):
         size = 65536 if size == 1 else size
         if size in _PAGE_SIZES:
@@ -137,7 +137,7 @@ def _page_size(main: bytes | mmap.mmap, log: bytes) -> int | None:
 
 
 def _local_size(size: int, page_size: int) -> int:
-    """How many bytes of a content are on the leaf itself."""
+    """The number of content bytes on the leaf itself."""
     most = page_size - 35
     if size <= most:
         return size
@@ -159,7 +159,7 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _values(payload: bytes, columns: int) -> list[Any] | None:
-    """The values of a row, None if it has another number of columns or cannot be read."""
+    """The values of a row; None if it has a different number of columns or cannot be read."""
     header, place = _varint(payload, 0)
     if not columns < header <= min(len(payload), 9 * columns + 9):
         return None

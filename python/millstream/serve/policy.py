@@ -1,4 +1,4 @@
-"""What happens to the labels of a stream: how long they may take, and when they are learned."""
+"""Label policies: how long labels may take, and when they are learned."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ AGGREGATES = ("first", "last", "sum", "mean", "min", "max", "median")
 _LEARN_WHEN = ("on_label", "on_window_close")
 _LATE = ("drop", "learn", "dead_letter")
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-#: Windows of a century need no more than this, and sums of two times stay far from 2**63.
+_UNITS = {"": 1000, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+#: The maximum span is a century, so that sums of two times stay far below 2**63.
 _LONGEST = 100 * 366 * _UNITS["d"]
 
 
 def milliseconds(who: str, span: Any) -> int:
-    """A span of time in milliseconds: a timedelta, a number of seconds, or a string such as "7d" or "90s"."""
+    """Convert a time span to milliseconds: a timedelta, a number of seconds, or a string such as "7d" or "90s"."""
     if isinstance(span, timedelta):
         given = span / timedelta(milliseconds=1)
     elif isinstance(span, str):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", span.strip())
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)", span.strip())
         if match is None:
             raise InvalidValue(f'{who} must be a number of seconds or a string such as "7d", got {quoted(span)}')
         given = float(match[1]) * _UNITS[match[2]]
@@ -43,7 +43,7 @@ def milliseconds(who: str, span: Any) -> int:
 
 @dataclass(frozen=True)
 class LabelPolicy:
-    """How a stream joins labels with its events.
+    """Determines how labels are joined with events.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class LabelPolicy:
     default_label
         The label of an event whose window closed without one; None learns nothing.
     aggregate
-        Which label counts if an event gets several: "first" refuses further ones; "last", "sum", "mean", "min",
-        "max" and "median" need `learn_when="on_window_close"`.
+        How several labels of one event are combined: "first" refuses further labels; "last", "sum", "mean", "min",
+        "max" and "median" require `learn_when="on_window_close"`.
     learn_when
-        "on_label", or "on_window_close", so that fast labels do not bias the model.
+        "on_label", or "on_window_close", which avoids a bias towards labels that arrive early.
     late
-        What happens to a label after the window: "drop" refuses it, "learn" learns it if the event is still known,
-        "dead_letter" keeps it without learning.
+        What to do with a label that arrives after the window: "drop" refuses it, "learn" learns it if the event is
+        still known, "dead_letter" keeps it without learning it.
     max_pending
-        Number of events that a stream remembers. The oldest ones are closed first.
+        Maximum number of events that a stream remembers. The oldest ones are evicted first.
     max_parked
-        Number of labels that wait for their event.
+        Maximum number of labels that wait for their event.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class LabelPolicy:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """A policy from keyword arguments or from the JSON of a request. Spans of time are in seconds or
+        """A policy from keyword arguments or from the JSON of a request. Time spans are in seconds or
         strings."""
         if isinstance(given, cls):
             return given
@@ -132,5 +132,5 @@ class LabelPolicy:
         return self.default_label is not None or self.learn_when == "on_window_close"
 
     def describe(self) -> dict[str, Any]:
-        """The settings as JSON, with spans of time in seconds; `LabelPolicy.of` reads them."""
+        """The settings as JSON, with time spans in seconds; `LabelPolicy.of` reads them."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Metrics of the process, with the usual names: CPU time, memory, open files, start."""
+"""Process metrics with their standard names: CPU time, memory, open files, start time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["process_metrics"]
 
 
 def process_metrics(page: Page, started: float) -> None:
-    """Add the metrics of this process. Those that the system does not tell are left out."""
+    """Add the metrics of this process. Metrics that the system does not provide are left out."""
     page.counter("process_cpu_seconds_total", "CPU time of the process.", [({}, time.process_time())])
-    page.gauge("process_start_time_seconds", "When the server was started.", [({}, started)])
+    page.gauge("process_start_time_seconds", "Start time of the server, in seconds since 1970.", [({}, started)])
     memory = _memory()
-    page.gauge("process_resident_memory_bytes", "Memory in RAM.", [({}, memory.get("VmRSS"))])
-    page.gauge("process_virtual_memory_bytes", "Address space.", [({}, memory.get("VmSize"))])
+    page.gauge("process_resident_memory_bytes", "Resident memory.", [({}, memory.get("VmRSS"))])
+    page.gauge("process_virtual_memory_bytes", "Virtual memory.", [({}, memory.get("VmSize"))])
     page.gauge("process_open_fds", "Open file descriptors.", [({}, _open_files())])
-    page.gauge("process_max_fds", "Limit of open file descriptors.", [({}, _most_files())])
-    page.gauge("process_threads", "Threads of the process.", [({}, memory.get("Threads"))])
+    page.gauge("process_max_fds", "Maximum number of open file descriptors.", [({}, _most_files())])
+    page.gauge("process_threads", "Number of threads.", [({}, memory.get("Threads"))])
     name = {"implementation": sys.implementation.name, "version": sys.version.partition(" ")[0]}
     page.gauge("python_info", "The Python interpreter.", [(name, 1)])
 

@@ -1,7 +1,8 @@
-"""What `/metrics` shows: predictions, labels and their fates, quality, the log, HTTP requests, and the process.
+"""The metrics of `/metrics`: predictions, labels and their fates, quality, the log, HTTP requests, and the
+process.
 
-No label has values that clients choose freely: models are created by administrators, and ids, keys and reasons do
-not appear.
+No Prometheus label has values that clients can choose freely: administrators create models, and ids, keys and
+reasons do not appear.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["metrics_page"]
 #: Seconds to wait for the state. A learner that does not return must not hide the other metrics.
 _PATIENCE = 2.0
 
-#: Counters of the HTTP server whose requests or connections were refused, and the reason as a label.
+#: Counters of requests and connections refused by the HTTP server, and the reason of each as a label.
 _SHED = {
     "refused_connections": "too_many_connections",
     "queue_full": "queue_full",
@@ -54,7 +55,7 @@ def metrics_page(server: Any) -> Page:
         readable = False
     page.gauge(
         "millstream_state_readable",
-        "1 if the state could be read; 0 if a learner does not return, and metrics of models are missing.",
+        "1 if the state could be read; 0 if a learner hangs and the metrics of models are missing.",
         [({}, int(readable))],
     )
     _durations(page, server)
@@ -72,7 +73,7 @@ def _streams(page: Page, server: Any) -> None:
     refused = server.counters.refused
     page.counter(
         "millstream_predictions_total",
-        "Predictions: stored as events, or refused because of their input.",
+        "Predictions, stored as events or refused because of their input.",
         [
             sample
             for each in streams
@@ -85,7 +86,7 @@ def _streams(page: Page, server: Any) -> None:
     final = [fate for fate in Fate if fate not in (Fate.PARKED, Fate.COLLECTED)]
     page.counter(
         "millstream_labels_total",
-        "Labels by their final fate. All but the fate default were received from clients.",
+        "Labels by final fate. All fates except default count labels received from clients.",
         [
             ({"model": each.name, "fate": fate.word}, each.fates.get(fate.word, 0))
             for each in streams
@@ -94,7 +95,7 @@ def _streams(page: Page, server: Any) -> None:
     )
     page.counter(
         "millstream_labels_received_total",
-        "Labels received from clients: the sum of the fates but default, and of parked and collected labels.",
+        "Labels received from clients: the sum of all fates except default, and of parked and collected labels.",
         [({"model": each.name}, each.received) for each in streams],
     )
     page.counter(
@@ -127,7 +128,7 @@ def _streams(page: Page, server: Any) -> None:
     )
     page.counter(
         "millstream_quarantined_total",
-        "Labels and examples that were put aside: they cannot be learned, or came after the window.",
+        "Labels and examples that could not be learned or arrived after the window.",
         [
             ({"model": each.name, "reason": reason}, each.refusals.get(reason, 0))
             for each in streams
@@ -145,7 +146,7 @@ def _models(page: Page, state: Any) -> None:
     )
     page.counter(
         "millstream_scored_total",
-        "Predictions as served that were compared with their labels.",
+        "Served predictions that were compared with their labels.",
         [({"model": each.name}, each.scored) for each in models],
     )
     qualities = []
@@ -157,12 +158,12 @@ def _models(page: Page, state: Any) -> None:
             qualities.append(({"model": each.name, "metric": metric, "window": window, "role": role}, value))
     page.gauge(
         "millstream_quality",
-        "Metrics of the predictions as served, over all labels and over the 1000 most recent ones.",
+        "Metrics of served predictions, over all labels and over the 1000 most recent ones.",
         qualities,
     )
     page.counter(
         "millstream_drift_detections_total",
-        "Drifts that the detector of a model reported.",
+        "Drifts reported by the detector of a model.",
         [
             ({"model": each.name, "detector": type(each.detector).__name__, "signal": "error"}, each.drift_count)
             for each in models
@@ -196,7 +197,7 @@ def _durations(page: Page, server: Any) -> None:
     known, learning = server.engine.state.by_name, server.engine.committer.learning
     page.histogram(
         "millstream_predict_duration_seconds",
-        "Time to compute one prediction, without HTTP and the log.",
+        "Time to compute one prediction, excluding HTTP and the log.",
         [
             ({"model": name}, _buckets(each))
             for name, each in list(server.counters.durations.items())
@@ -205,7 +206,7 @@ def _durations(page: Page, server: Any) -> None:
     )
     page.histogram(
         "millstream_learn_duration_seconds",
-        "Time to join, learn and score one label, without the commit.",
+        "Time to join, learn and score one label, excluding the commit.",
         [({"model": name}, _buckets(each)) for name, each in list(learning.items()) if name in known],
     )
 
@@ -227,17 +228,17 @@ def _log(page: Page, server: Any) -> None:
     page.counter("millstream_log_records_total", "Records committed since the start.", [({}, committer.committed)])
     page.histogram(
         "millstream_log_fsync_duration_seconds",
-        "Time of a commit of a group of records, fsync included.",
+        "Time to commit a group of records, including fsync.",
         [({}, _buckets(committer.commits))],
     )
     page.counter(
         "millstream_log_cut_bytes_total",
-        "Bytes of an incomplete last transaction, which was never acknowledged, that were cut at the start.",
+        "Bytes of an incomplete, unacknowledged last transaction that were cut at the start.",
         [({}, sum(cut.size for cut in store.report.cuts))],
     )
     page.gauge(
         "millstream_disk_full",
-        "1 while records cannot be written: labels are refused, and predictions go on.",
+        "1 while records cannot be written: labels are refused, predictions continue.",
         [({}, int(committer.disk_error is not None))],
     )
     page.counter(
@@ -247,12 +248,12 @@ def _log(page: Page, server: Any) -> None:
     )
     page.gauge(
         "millstream_snapshot_last_success_timestamp_seconds",
-        "When the newest snapshot was written.",
+        "Time of the newest snapshot, in seconds since 1970.",
         [({}, engine.snapshot_written)],
     )
     page.gauge(
         "millstream_recovery_duration_seconds",
-        "Time that the start took to restore the state.",
+        "Time to restore the state at the start.",
         [({}, recovery.seconds)],
     )
     page.gauge("millstream_recovery_replayed_records", "Records replayed at the start.", [({}, recovery.replayed)])
@@ -260,7 +261,7 @@ def _log(page: Page, server: Any) -> None:
 
 
 def _http(page: Page, http: Any, committer: Any) -> None:
-    """Requests, as the HTTP server sees them; an ASGI server counts its own."""
+    """Request metrics of the native HTTP server; an ASGI server has its own."""
     stats = {} if http is None else http.stats()
     shed = [({"reason": reason}, stats[name]) for name, reason in _SHED.items() if name in stats]
     shed.append(({"reason": "log_queue_full"}, committer.shed))
@@ -270,7 +271,7 @@ def _http(page: Page, http: Any, committer: Any) -> None:
     bounds, counts, total = http.latency()
     page.histogram(
         "http_server_request_duration_seconds",
-        "Time from a complete request to its reply.",
+        "Time from the complete request to its reply.",
         [({}, Buckets(bounds, counts, total))],
     )
     page.gauge("http_server_active_requests", "Requests without a reply yet.", [({}, stats["waiting"])])

@@ -1,10 +1,10 @@
-"""Is a challenger better than the champion? A sequential test that may be watched after every label.
+"""A sequential test of whether a challenger is better than the champion, valid after every label.
 
-Each label on which one of the two had the smaller loss is a win or a defeat of the challenger; ties are not
+Each label for which one of the two had the smaller loss is a win or a defeat of the challenger; ties are not
 counted. If the challenger is no better, a win has probability p <= 1/2. For any q > 1/2, the product of 2q for
 each win and 2(1 - q) for each defeat is then a nonnegative supermartingale that starts at 1, and so is the
-average over a grid of q. By Ville's inequality it ever reaches 1/significance with at most that probability,
-however often it is looked at.
+average over a grid of q. By Ville's inequality, the probability that it ever reaches 1/significance is at most
+the significance level, however often it is evaluated.
 
 J. Ville, "Étude critique de la notion de collectif", 1939; A. Ramdas et al., "Game-theoretic statistics and safe
 anytime-valid inference", Statistical Science 38(4), 2023.
@@ -26,7 +26,7 @@ _LOGS = tuple((math.log(2 * q), math.log(2 * (1 - q))) for q in _GRID)
 
 
 def log_evidence(wins: int, defeats: int) -> float:
-    """The logarithm of the evidence that the challenger is better; at least log(1/significance) decides.
+    """The logarithm of the evidence that the challenger is better; significant from log(1/significance) on.
 
     >>> from millstream.serve.promotion import log_evidence
     >>> log_evidence(0, 0)
@@ -45,8 +45,12 @@ def loss(role: Role, predicted: Any, y: Any) -> float | None:
         return None
     if role is roles.CLASSIFIER:
         return float(predicted != y)
-    if role is roles.REGRESSOR:
-        return abs(float(predicted) - float(y))
     if role is roles.FORECASTER:
-        return abs(float(predicted[0]) - float(y))
-    return None
+        predicted = predicted[0] if predicted else None
+    elif role is not roles.REGRESSOR:
+        return None
+    try:
+        return abs(float(predicted) - float(y))
+    except (TypeError, ValueError, OverflowError):
+        # A learner written in Python may have predicted anything.
+        return None

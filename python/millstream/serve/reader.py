@@ -1,4 +1,4 @@
-"""Verified reads of the event store, also while a server writes to it."""
+"""Verified reads of the event store, even while a server writes to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MANY = f"{_COLUMNS} WHERE seq IN ({', '.join('?' * _NUMBERS)})"
 
 
 class RecordReader:
-    """Reads records on a connection of its own, and checks each of them.
+    """Reads records on its own connection, and checks each of them.
 
     Several threads may use one reader; they take turns.
     """
@@ -61,6 +61,16 @@ class RecordReader:
         return found
 
     @property
+    def id(self) -> bytes:
+        """The identity of the store: 16 random bytes."""
+        return self._bounds.id
+
+    @property
+    def seed(self) -> int:
+        """The seed of record checksums."""
+        return self._bounds.seed
+
+    @property
     def first_seq(self) -> int:
         """The number of the first record that is kept, as of now."""
         return self.bounds().first
@@ -83,7 +93,7 @@ class RecordReader:
         found: dict[int, Record] = {}
         for start in range(0, len(numbers), _NUMBERS):
             part = numbers[start : start + _NUMBERS]
-            # The statement has a fixed number of parameters, so that it is compiled once.
+            # The statement has a fixed number of parameters, so it is compiled only once.
             rows = self._select(_MANY, part + part[-1:] * (_NUMBERS - len(part)))
             found.update((record.seq, record) for record in rows)
         for seq in numbers:
@@ -92,7 +102,7 @@ class RecordReader:
         return {seq: found[seq] for seq in numbers}
 
     def first_at(self, time: int) -> int:
-        """The number of the first record at or after a time; one behind the last if there is none."""
+        """The number of the first record at or after a time; the last number plus one if there is none."""
         bounds = self.bounds()
         low, high = bounds.first, bounds.last + 1
         while low < high:
@@ -111,7 +121,7 @@ class RecordReader:
             yield from map(record_of, rows)
 
     def rows(self, first: int = 1, last: int | None = None) -> Iterator[list[Row]]:
-        """The rows of records in chunks, checked, without a gap that the store does not know of."""
+        """The checked rows of records in chunks, without gaps other than those recorded in the store."""
         if type(first) is not int or (last is not None and type(last) is not int):
             raise InvalidValue("event store: first and last must be whole numbers")
         bounds = self.bounds()

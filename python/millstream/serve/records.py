@@ -40,7 +40,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 class Kind(IntEnum):
-    """What a record says."""
+    """The kind of a record."""
 
     EVENT = 1
     LABEL = 2
@@ -88,7 +88,7 @@ def stored_id(id: str | bytes | None) -> str | bytes | None:
 
 
 def shown_id(id: str | bytes | None) -> str | None:
-    """The id as the client knows it."""
+    """The id in the form that the client uses."""
     if isinstance(id, bytes):
         digits = id.hex()
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
@@ -134,11 +134,11 @@ def row_of(seed: int, seq: int, draft: Draft) -> Row:
 
 
 def record_of(row: Any) -> Record:
-    """The record of a row that was checked."""
+    """The record of a checked row."""
     seq, kind, time, stream, id, body, _ = row
     if type(id) is bytes:
         id = shown_id(id)
-    # The constructor of a named tuple takes twice as long.
+    # The constructor of the named tuple takes twice as long.
     return _new(Record, (seq, kind, time, stream, id, body))
 
 

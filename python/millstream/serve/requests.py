@@ -1,4 +1,4 @@
-"""Requests, replies and problems, whatever protocol carries them."""
+"""Requests, replies and problems, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JSON = "application/json"
 
 
 class Request(Protocol):
-    """A complete request, as the HTTP server or the ASGI application hands it over."""
+    """A complete request from the HTTP server or the ASGI application."""
 
     @property
     def method(self) -> str: ...
@@ -84,9 +84,9 @@ class Problem(Exception):
 
 
 class Call:
-    """One request on its way through the interface: the server, the values of the path, and the way back.
+    """One call of an operation: the request, the server, the path parameters, and the reply callback.
 
-    A function that returns None has kept `respond` and calls it later, in any thread.
+    An operation that returns None keeps `respond` and calls it later, in any thread.
     """
 
     __slots__ = ("request", "respond", "server", "span", "values")
@@ -95,7 +95,7 @@ class Call:
         self, server: Any, request: Request, respond: Callable[[Reply], None], values: dict[str, str]
     ) -> None:
         self.server, self.request, self.respond, self.values = server, request, respond, values
-        #: The span of the request, if the server makes spans.
+        #: The span of the request, if tracing is enabled.
         self.span: Any = None
 
     @property

@@ -1,4 +1,4 @@
-"""How much of the log is kept: records that a snapshot covers and nobody waits for may be removed."""
+"""Retention of the log: records that are covered by a snapshot and not needed by labels may be removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Retention:
         first, last = int(store.first_seq), int(store.last_seq)
         keep = first
         if self.age is not None:
-            keep = max(keep, _first_after(store, now - self.age))
+            keep = max(keep, int(store.first_at(now - self.age)))
         if self.size is not None and store.used > self.size:
             records = last - first + 1
             keep = max(keep, last + 1 - int(records * self.size / store.used))
@@ -48,17 +48,6 @@ class Retention:
 def first_needed(state: State, snapshots: list[int]) -> int:
     """The first record that a recovery or a label may need."""
     waiting = [oldest[0] for stream in state.streams.values() if (oldest := stream.pending.oldest()) is not None]
-    # The oldest snapshot is kept usable, in case the newer ones are damaged.
-    return min([*waiting, snapshots[0] + 1 if snapshots else 1, state.seq + 1])
-
-
-def _first_after(store: Any, time: int) -> int:
-    """The first record with a later time; times never decrease."""
-    low, high = store.first_seq, store.last_seq + 1
-    while low < high:
-        middle = (low + high) // 2
-        if store.get(middle).time < time:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
+    # The oldest snapshot is kept usable, in case the newer ones are damaged. Its own record shows whether it
+    # belongs to the log.
+    return min([*waiting, snapshots[0] if snapshots else 1, state.seq + 1])

@@ -1,4 +1,4 @@
-"""A route: a champion that answers, and challengers that predict and learn the same events."""
+"""A route: a champion that serves predictions, and challengers that predict and learn the same events."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _MOST_PROMOTIONS = 100
 
 
 class PromotionRule:
-    """When a challenger becomes champion without a person: a metric, a minimum of labels, a significance level.
+    """A rule for automatic promotion: a metric, a minimum number of labels, and a significance level.
 
-    The metric of the challenger must be better than that of the champion, and the sequential test of `promotion`
-    must reject that it is no better. The significance level is divided by the number of challengers.
+    The metric of the challenger must be better than that of the champion, and the sequential test in `promotion`
+    must reject the hypothesis that it is no better. The significance level is divided by the number of
+    challengers.
     """
 
     def __init__(self, min_labels: int = 1000, significance: float = 0.01, metric: str | None = None) -> None:
@@ -34,7 +35,7 @@ class PromotionRule:
 
     @classmethod
     def of(cls, given: Any) -> PromotionRule | None:
-        """The rule of a request; None promotes by hand only."""
+        """The rule in a request; None allows only manual promotion."""
         if given is None or isinstance(given, cls):
             return given
         if not isinstance(given, dict) or set(given) - {"min_labels", "significance", "metric"}:
@@ -49,8 +50,8 @@ class PromotionRule:
 class Route:
     """Champion and challengers of a stream.
 
-    In the mode "shadow" the champion answers every request. In the mode "split" a challenger answers its fraction
-    of the keys: a key (or an id, without key) always gets the same model.
+    In "shadow" mode, the champion serves every request. In "split" mode, a challenger serves its fraction of the
+    keys; a given key (or id, if there is no key) is always served by the same model.
     """
 
     def __init__(
@@ -79,9 +80,9 @@ class Route:
                 raise InvalidValue(f"route.split.{model} must be in [0, 1], got {fraction!r}")
         if sum(self.split.values()) > 1:
             raise InvalidValue(
-                f"route.split: the fractions add up to {sum(self.split.values())}, at most 1 is possible"
+                f"route.split: the fractions must add up to at most 1, got {sum(self.split.values())}"
             )
-        #: Wins and defeats of each challenger against the present champion.
+        #: Wins and defeats of each challenger against the current champion.
         self.duels: dict[str, list[int]] = {model: [0, 0] for model in self.challengers}
         self.labels = 0
         self.promotions: list[dict[str, Any]] = []
@@ -92,7 +93,7 @@ class Route:
         return [self.champion, *self.challengers]
 
     def serving(self, key: str) -> str:
-        """The model that answers a key."""
+        """The model that serves a key."""
         if self.mode == "shadow" or not self.split:
             return self.champion
         digest = hashlib.blake2b(f"{self.name}\0{key}".encode(), digest_size=8).digest()
@@ -106,7 +107,7 @@ class Route:
     def observe(
         self, losses: Mapping[str, float | None], seq: int, time: int, models: Mapping[str, ServedModel]
     ) -> None:
-        """Count who predicted a label better, and promote a challenger if the rule says so."""
+        """Count which model predicted a label better, and promote a challenger if the rule is met."""
         own = losses.get(self.champion)
         if own is None:
             return
@@ -127,8 +128,9 @@ class Route:
                 return
 
     def _is_better(self, challenger: ServedModel, champion: ServedModel, rule: PromotionRule) -> bool:
-        index = champion.metric_names.index(rule.metric) if rule.metric in champion.metric_names else 0
-        return bool(challenger.metrics[index].is_better_than(champion.metrics[index]))
+        name = rule.metric or (champion.metric_names[0] if champion.metric_names else None)
+        theirs, ours = challenger.metric_named(name), champion.metric_named(name)
+        return theirs is not None and ours is not None and bool(theirs.is_better_than(ours))
 
     def _reasons(self, model: str, models: Mapping[str, ServedModel], rule: PromotionRule) -> dict[str, Any]:
         wins, defeats = self.duels[model]
@@ -143,7 +145,7 @@ class Route:
         }
 
     def promote(self, model: str, seq: int, time: int, why: Any) -> None:
-        """Make a challenger the champion; the champion becomes a challenger, and the duels start again."""
+        """Make a challenger the champion; the champion becomes a challenger, and the duels restart."""
         before = self.champion
         self.challengers = [before if each == model else each for each in self.challengers]
         self.champion = model
@@ -171,7 +173,7 @@ class Route:
 
     @classmethod
     def of(cls, body: Mapping[str, Any], known: Route | None = None) -> Route:
-        """The route of a request; one with the same models keeps its duels."""
+        """The route in a request; a route with the same models keeps its duels."""
         route = cls(
             body["route"],
             body["champion"],

@@ -1,8 +1,8 @@
 """Rebuilds a damaged event store from the records that verify.
 
-Records are looked for in all pages of the main file and of the write-ahead log, without the help of the
-structures that point to them, and each one is accepted by its checksum alone. Damage to a page therefore costs
-only the records on it. The damaged files are kept under new names.
+All pages of the main file and of the write-ahead log are searched for records, without using the structures that
+point to them, and each record is accepted by its checksum alone. A damaged page therefore loses only the records
+on it. The damaged files are kept under new names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["finish_salvage", "salvage_store"]
 
-#: Rows that are written in one transaction.
+#: Number of rows per transaction.
 _GROUP = 10_000
 
 
@@ -37,7 +37,7 @@ def salvage_store(disk: Disk, path: Path, report: OpenReport) -> None:
         kept = _rebuild(disk, path, pages, mark)
     finally:
         pages.close()
-    # From here on the salvaged store is complete, and an interrupted exchange of the files is finished later.
+    # From here on, the salvaged store is complete; an interrupted exchange of the files is finished later.
     disk.rename(_beside(path, ".new"), _beside(path, ".salvaged"))
     disk.sync_folder(path.parent)
     aside = finish_salvage(disk, path)
@@ -97,7 +97,7 @@ def finish_salvage(disk: Disk, path: Path) -> str | None:
 
 
 def _newest_bounds(pages: Pages, mark: Acknowledged | None) -> Bounds | None:
-    """The newest row of the table `store` that verifies, or what the last acknowledged number tells."""
+    """The newest row of the table `store` that verifies, or one derived from the last acknowledged number."""
     best: Bounds | None = None
     for trusted, _, row in pages.rows(6):
         found = bounds_of(row)
@@ -110,7 +110,8 @@ def _newest_bounds(pages: Pages, mark: Acknowledged | None) -> Bounds | None:
 
 
 def _copy(connection: Connection, pages: Pages, bounds: Bounds, mark: Acknowledged | None) -> None:
-    """Copy all records that verify. The first copy of a record wins, and those of rolled-back writes come last."""
+    """Copy all records that verify. The first copy of a record is kept; copies from rolled-back writes come
+    last."""
     seed = bounds.seed
     acknowledged = bounds.last if mark is None else max(mark.last, bounds.last)
 
@@ -138,7 +139,7 @@ def _groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _close_bounds(connection: Connection, bounds: Bounds, mark: Acknowledged | None) -> int:
-    """Write the bounds of the new store, with the ranges that are missing from it; returns the number of
+    """Write the bounds and the missing ranges of the new store; returns the number of
     records."""
     kept, lowest, highest = connection.execute("SELECT count(*), min(seq), max(seq) FROM records").fetchall()[0]
     first = bounds.first or lowest or 1

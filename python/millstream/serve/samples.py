@@ -11,7 +11,7 @@ from millstream.serve.counters import Histogram
 
 __all__ = ["COLUMNS", "Samples", "Totals", "quantile"]
 
-#: What one sample holds: its tick and time in ms, predictions and labels per second, the mean delay in seconds of
+#: Columns of a sample: its tick and time in ms, predictions and labels per second, the mean delay in seconds of
 #: the labels that were joined since the last sample, the remembered events, and the 99th percentile of the
 #: duration of a prediction in seconds. Delay and percentile are unknown if there was nothing to measure.
 COLUMNS = ("tick", "time", "predictions", "labels", "delay", "remembered", "p99")
@@ -55,7 +55,7 @@ class Samples:
         self._counts = [] if totals.durations is None else list(totals.durations.counts)
         if last is None or seconds <= 0:
             return
-        # A rollback of the stream's counts must not show as a negative rate.
+        # A decrease of the counts by a rollback must not appear as a negative rate.
         predictions = max(totals.predictions - last.predictions, 0)
         labels = max(totals.labels - last.labels, 0)
         joined = totals.delayed - last.delayed
@@ -90,7 +90,7 @@ class Samples:
 
 
 def _plain(row: Sequence[float]) -> list[Any]:
-    """A sample as JSON data: unknown values are None, and numbers have the digits that a chart can show."""
+    """A sample as JSON data: unknown values are None, and numbers are rounded for charts."""
     rounded = [None if math.isnan(value) else float(f"{value:.4g}") for value in row[2:]]
     return [int(row[0]), int(row[1]), *rounded]
 

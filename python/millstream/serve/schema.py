@@ -12,8 +12,8 @@ store     one row: format, id of the store, first and last number, ranges that w
 log       a view of records with names of kinds, ISO times, and ids as text
 ```
 
-There is no index on `id`: it would cut the write rate at a million records to a sixth. `store.last` changes in the
-same transaction as the records, so that records lost from the end of the table are noticed.
+There is no index on `id`, because it would reduce the write rate at a million records to a sixth. `store.last`
+changes in the same transaction as the records, so that records lost from the end of the table are detected.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _OBJECTS = (
     " gaps TEXT NOT NULL, crc INTEGER NOT NULL)",
 )
 
-#: With more tables SQLite keeps them in another order.
+#: With more tables, SQLite stores them in a different order.
 _MOST_TABLES = 8
 
 
@@ -165,7 +165,8 @@ def bounds_of(row: Sequence[Any]) -> Bounds | None:
 
 
 def schema_fault(connection: Connection) -> str | None:
-    """What is wrong with the tables and the view, None if nothing is. Indexes and tables of users are allowed."""
+    """The first error in the tables and the view; None if there is none. User-defined indexes and tables are
+    allowed."""
     rows = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema").fetchall()
     found = {name: (table, sql) for _, name, table, _, sql in rows}
     for statement in _OBJECTS:

@@ -1,4 +1,4 @@
-"""A model with its scores: what is learned, how good its predictions as served were, and where they drifted."""
+"""A model with the metrics and drifts of its served predictions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from millstream._python_loop import title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import Role
 from millstream.serve.curve import Curve
+from millstream.serve.promotion import loss
 
 __all__ = ["Prediction", "ServedModel", "plain_prediction"]
 
-#: Number of recent labels of the metric in the live curve.
+#: Window size of the recent metric in the live curve.
 _RECENT = 1000
-#: Drifts that are remembered.
+#: Maximum number of remembered drifts.
 _MOST_DRIFTS = 1000
+#: Larger errors would overflow the sums of the drift detector.
+_LARGEST_ERROR = 1e100
 
 #: Roles that can be served.
 _SERVED = (
@@ -33,7 +36,7 @@ _SERVED = (
 
 
 class Prediction(NamedTuple):
-    """A prediction as it is answered and stored: plain data, and the probability of each class if it is wanted."""
+    """A prediction as returned and stored: plain data, and the class probabilities if requested."""
 
     y: Any
     proba: list[tuple[Any, float]] | None = None
@@ -55,8 +58,8 @@ def plain_prediction(who: str, value: Any) -> Any:
 class ServedModel:
     """One model of a server.
 
-    `learned` counts the examples that it has learned since it was created here, and `scored` those of them that
-    were predicted before. Scores use the prediction as served, not a new one.
+    `learned` counts the examples learned since the model was created on this server, and `scored` those of them
+    that were predicted before. Scores use the served prediction, not a new one.
     """
 
     def __init__(
@@ -68,9 +71,9 @@ class ServedModel:
             raise InvalidType(f"serve: only {roles.one_of(_SERVED)} can be served, got {found}")
         self.name = name
         self.role: Role = role
-        #: Whether it learns an example when it is predicted: its role has no target.
+        #: Whether the model learns an example when it predicts it, because its role has no target.
         self.learns_without_labels = role.truth is roles.Truth.NONE
-        #: Types of labels of which every value is valid.
+        #: Label types for which every value is valid.
         self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
         self.model = model
         self.title = title_of(model)
@@ -78,13 +81,14 @@ class ServedModel:
         self.folder_id = folder_id
         self.metric_names = list(metric_names if metric_names is not None else role.metrics)
         if role is roles.CLUSTERER:
-            # The silhouette needs distances, which an event does not keep.
+            # The silhouette needs distances, which events do not contain.
             self.metric_names = [each for each in self.metric_names if each != "Silhouette"]
         self.seq = 0
         self.learned = 0
         #: Named versions: the record after which each was named.
         self.versions: dict[str, int] = {}
-        #: A learner written in Python need not be safe to use in two threads.
+        self._version: str | None = None
+        #: A learner written in Python need not be thread-safe.
         self.lock = threading.RLock()
         self._reset_scores()
 
@@ -96,14 +100,24 @@ class ServedModel:
         self.detector = drift.ADWIN()
         self.curve = Curve()
         self.drifts: list[dict[str, Any]] = []
-        #: All drifts, also those that are not remembered any more.
+        #: Number of all drifts, including those no longer remembered.
         self.drift_count = 0
         self.wants_proba = any(_wants_proba(metric) for metric in self.metrics)
 
     @property
     def version(self) -> str | None:
-        """The name of the latest version."""
-        return next(reversed(self.versions), None)
+        """The newest named version that the present state descends from."""
+        return self._version
+
+    def name_version(self, version: str, seq: int) -> None:
+        """Name the present state."""
+        self.versions[version] = seq
+        self._version = version
+
+    def take_versions(self, versions: dict[str, int], to: int) -> None:
+        """Take the named versions after a rollback to a record; the newest one up to it is the present one."""
+        self.versions = versions
+        self._version = next((name for name, seq in reversed(versions.items()) if seq <= to), None)
 
     @property
     def is_native(self) -> bool:
@@ -120,6 +134,7 @@ class ServedModel:
 
     def predict(self, x: Any) -> Prediction:
         """Predict one example. For a forecaster, `x` has the member `horizon` and optionally `xs`."""
+        x = self._own(x)
         if self.role is roles.FORECASTER:
             return Prediction(self._forecast(x))
         if self.role is roles.ANOMALY_DETECTOR:
@@ -129,7 +144,14 @@ class ServedModel:
             proba = [(plain_prediction(self.title, label), float(p)) for label, p in found.items()]
             best = max(proba, key=lambda pair: pair[1])[0] if proba else None
             return Prediction(best, proba)
-        return Prediction(plain_prediction(self.title, self.model.predict_one(x)))
+        y = plain_prediction(self.title, self.model.predict_one(x))
+        if self.role is roles.REGRESSOR and (isinstance(y, bool) or not isinstance(y, (int, float, type(None)))):
+            raise InvalidType(f"{self.title}: a regressor must predict a number, got {type(y).__name__}")
+        return Prediction(y)
+
+    def _own(self, x: Any) -> Any:
+        """The features for this model alone: a learner written in Python may change them."""
+        return x if self.is_native or not isinstance(x, dict) else dict(x)
 
     def _forecast(self, x: Any) -> list[float]:
         horizon = x.get("horizon", 1)
@@ -154,10 +176,11 @@ class ServedModel:
             raise InvalidType(f"{self.title}: a class label must be a bool, int or str, got {type(y).__name__}")
 
     def learn(self, x: Any, y: Any, w: float, seq: int) -> None:
-        """Learn one example. An error leaves a native model as it was."""
+        """Learn one example. An error leaves a native model unchanged."""
         self.check(y, w)
+        x = self._own(x)
         if self.role is roles.FORECASTER:
-            self.model.learn_one(float(y), x or None)
+            self.model.learn_one(float(y), _next_features(x))
         elif self.learns_without_labels:
             self.model.learn_one(x)
         elif w == 1.0:
@@ -169,19 +192,19 @@ class ServedModel:
 
     def learn_unlabelled(self, x: Any, seq: int) -> None:
         """Learn the features of an event, for a role without a target."""
-        self.model.learn_one(x)
+        self.model.learn_one(self._own(x))
         self.learned += 1
         self.seq = seq
 
     def score(self, prediction: Prediction, y: Any, w: float, seq: int, time: int) -> None:
-        """Compare the prediction as served with its label."""
+        """Compare the served prediction with its label."""
         predicted: Any = prediction.y
         if self.role is roles.FORECASTER:
-            predicted, y = predicted[0], float(y)
+            predicted, y = predicted[0] if predicted else None, float(y)
         elif prediction.proba is not None:
             predicted = dict(prediction.proba)
         if predicted is None or predicted == {}:
-            # Nothing was predicted before the first label.
+            # There was no prediction before the first label.
             self.unscored += 1
             return
         try:
@@ -206,15 +229,8 @@ class ServedModel:
 
     def _watch(self, predicted: Any, y: Any, seq: int, time: int) -> None:
         """Pass the error to the drift detector."""
-        if self.role is roles.CLASSIFIER:
-            error = float(predicted != y)
-        elif self.role is roles.REGRESSOR:
-            error = abs(float(predicted) - float(y))
-        elif self.role is roles.FORECASTER:
-            error = abs(float(predicted[0]) - y)
-        else:
-            return
-        if not math.isfinite(error) or error > 1e100:
+        error = loss(self.role, predicted, y)
+        if error is None or not error <= _LARGEST_ERROR:
             return
         self.detector.update(error)
         if self.detector.drift_detected:
@@ -223,6 +239,12 @@ class ServedModel:
             del self.drifts[:-_MOST_DRIFTS]
 
     # -------------------------------------------------------------------------------------------------- report
+
+    def metric_named(self, name: str | None) -> Any:
+        """The metric with a name over all scored labels; None if the model has no such metric."""
+        return next(
+            (metric for own, metric in zip(self.metric_names, self.metrics, strict=True) if own == name), None
+        )
 
     def figures(self) -> dict[str, Any]:
         """The values of the metrics, over all scored labels and over the most recent ones."""
@@ -236,7 +258,7 @@ class ServedModel:
     # ------------------------------------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Everything that can influence a later prediction or figure: plain data, and the bytes of components."""
+        """All state that can influence later predictions or metrics: plain data, and the bytes of components."""
         data = {
             "metrics": self.metric_names,
             "seq": self.seq,
@@ -244,6 +266,7 @@ class ServedModel:
             "scored": self.scored,
             "unscored": self.unscored,
             "versions": self.versions,
+            "version": self._version,
             "drifts": self.drifts,
             "drift_count": self.drift_count,
             "curve": self.curve.describe(),
@@ -261,6 +284,7 @@ class ServedModel:
         self.metric_names = list(data["metrics"])
         self.folder_id = data["folder_id"]
         self.seq, self.learned, self.versions = data["seq"], data["learned"], dict(data["versions"])
+        self._version = data["version"]
         self._reset_scores()
         self.scored, self.unscored = data["scored"], data["unscored"]
         self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])
@@ -270,6 +294,16 @@ class ServedModel:
         if self.recent is not None:
             self.recent = millstream.from_bytes(parts["recent"])
         self.model = millstream.from_bytes(parts["model"])
+
+
+def _next_features(x: Any) -> Any:
+    """The features of the next value: those of a labelled example, or of the first step of a forecast."""
+    if not isinstance(x, dict) or not x:
+        return None
+    if "horizon" in x or "xs" in x:
+        later = x.get("xs")
+        return later[0] if isinstance(later, list) and later else None
+    return x
 
 
 def _metric(name: str) -> Any:

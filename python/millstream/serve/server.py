@@ -35,9 +35,9 @@ from millstream.serve.tokens import Tokens
 
 __all__ = ["SECURITY_HEADERS", "Server"]
 
-#: Requests that the handler takes in one turn.
+#: Maximum number of requests that the handler takes at a time.
 _TURN = 256
-#: Sent with every reply: nothing is guessed, framed or loaded from elsewhere.
+#: Sent with every reply: no content sniffing, no framing, no content from other origins.
 SECURITY_HEADERS = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
@@ -48,33 +48,33 @@ SECURITY_HEADERS = (
 
 
 class Server:
-    """Serve models over HTTP: predictions go out, and labels come in whenever they arrive.
+    """Serve models over HTTP, and learn from labels when they arrive.
 
-    Every prediction is stored with its features. When its label arrives, the model learns the features as they
-    were served, once, even if the server was killed in between.
+    Every prediction is stored with its features. When its label arrives, the model learns from the stored features
+    exactly once, even if the server was killed in between.
 
     Parameters
     ----------
     model
-        A model, native or written in Python; or use `models`.
+        A model, native or written in Python. Use `models` for several.
     data
-        The data folder, which is created if needed. A server that is started again on the folder continues.
+        The data folder; created if it does not exist. A server that is restarted on the folder continues.
     name
         The name of `model` in the interface.
     models
         Several models by name.
     host, port
-        The address. With port 0 the system chooses a port; see `port`.
+        The address. With port 0, the system chooses a port; see `port`.
     policy
         The `LabelPolicy` of new models, or its settings as a dict.
     metrics
-        Names of the metrics of new models, by default those of the role.
+        Names of the metrics of new models; the default depends on the role.
     retention
-        A `Retention` that limits the log by age or size; by default everything is kept.
+        A `Retention` that limits the log by age or size; by default, all records are kept.
     require_token
-        Whether requests need a token; by default only if the address is not a loopback address.
+        Whether requests need a token; by default, only if the address is not a loopback address.
     tracing
-        Whether to make spans of OpenTelemetry for predictions and labels: True, or a tracer provider.
+        Whether to create OpenTelemetry spans for predictions and labels: True, or a tracer provider.
     settings
         Settings of the HTTP server: `header_timeout`, `body_timeout`, `idle_timeout`, `write_timeout`,
         `request_timeout`, `max_header_bytes`, `max_body_bytes`, `max_connections`, `max_queue`, `threads`.
@@ -110,7 +110,7 @@ class Server:
         settings: Mapping[str, Any] | None = None,
         engine_settings: Mapping[str, Any] | None = None,
     ) -> None:
-        #: Makes spans, if wanted. Before the folder is opened, because a package may be missing.
+        #: Created before the folder is opened, because a package may be missing.
         self.tracing = _tracing(tracing)
         given = dict(models or {})
         if model is not None:
@@ -125,15 +125,16 @@ class Server:
             salvage=salvage,
             **dict(engine_settings or {}),
         )
-        #: As it was given: None leaves the choice to the protocol.
+        #: As given: None leaves the choice to the protocol.
         self.require_token = require_token
         needed = not is_loopback(host) if require_token is None else require_token
         #: Without tokens, only requests for a loopback host are answered; an explicit choice is respected.
         self.checks_host = require_token is None
         self.tokens = Tokens(self.engine.folder.tokens, required=needed)
+        self.tokens.listener = self._sync_access
         self.counters = Counters()
         self.handler = Handler(self, self.tokens)
-        #: Reads events in the handler thread; the log thread has a reader of its own.
+        #: Reads events in the handler thread; the log thread has its own reader.
         self.reader = EventReader(self.engine.store.reader())
         self.live = Live(self)
         self.is_ready = False
@@ -152,12 +153,12 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port on which it listens."""
+        """The port on which the server listens."""
         return self._port if self._http is None else self._http.port
 
     @property
     def http(self) -> _core.HttpServer | None:
-        """The HTTP server, for its statistics; None if it was not started."""
+        """The HTTP server, for its statistics; None if it has not been started."""
         return self._http
 
     @property
@@ -167,9 +168,9 @@ class Server:
         return f"http://{host}:{self.port}"
 
     def start(self, *, listen: bool = True) -> Self:
-        """Start to serve, in threads of their own. Without `listen`, another protocol calls the handler."""
+        """Start the server threads. Without `listen`, another protocol calls the handler."""
         if self._was_started:
-            raise InvalidValue("serve: the server was started before; make a new one")
+            raise InvalidValue("serve: the server was started before; create a new one")
         self._was_started = True
         if self.tokens.required and not len(self.tokens):
             self.engine.stop()
@@ -201,7 +202,8 @@ class Server:
         return self
 
     def _take_shortcut(self, http: _core.HttpServer) -> None:
-        """Let the HTTP server answer for native models; spans are made by the handler alone."""
+        """Let the HTTP server answer for native models; not with tracing, because only the handler creates
+        spans."""
         if self.tracing is None:
             headers = header_block(JSON, ())
             self._shortcut = Shortcut(self.engine, self.tokens, headers, checks_host=self.checks_host)
@@ -210,7 +212,7 @@ class Server:
             http.set_shortcut(self._shortcut.native)
 
     def stop(self, timeout: float = 30.0) -> None:
-        """Finish the requests in flight, write what was proposed and a snapshot, then end."""
+        """Finish the requests in flight, commit the proposed records, write a snapshot, and stop."""
         if self._ended.is_set() or not self._was_started:
             self._ended.set()
             self.engine.stop()
@@ -230,15 +232,15 @@ class Server:
 
     def serve_forever(self) -> int:
         """Serve until SIGINT or SIGTERM. Returns the exit code: 1 if the log failed."""
-        # A handler may interrupt the main thread anywhere, also while it holds the lock of an event that it waits
-        # for. Therefore it only sets a flag.
+        # A signal handler may interrupt the main thread anywhere, even while it holds the lock of an event that it
+        # waits for. Therefore it only sets a flag.
         signalled: list[int] = []
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), lambda number, _: signalled.append(number))
         if not self._was_started:
             self.start()
-        # Requests and records have no cycles. With the usual thresholds, the search for them takes a fifth of the
-        # time of a label.
+        # Requests and records contain no reference cycles. With the default thresholds, garbage collection takes a
+        # fifth of the time of a label.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         while not signalled:
@@ -266,13 +268,15 @@ class Server:
             for request in http.take(_TURN, 0.25):
                 self.handler.handle(request, partial(self._respond, request.ticket))
             self.flush()
-            is_stalled = self.engine.committer.stalled(health.STALL) is not None
-            if is_stalled is self._health_is_native:
-                self._answer_health(http, natively=not is_stalled)
+            # The native shortcut does not read the file of tokens.
+            self.tokens.refresh()
+            is_delayed = self.engine.committer.delays(health.STALL)
+            if is_delayed is self._health_is_native:
+                self._answer_health(http, natively=not is_delayed)
 
     def _answer_health(self, http: _core.HttpServer, *, natively: bool) -> None:
-        """Let the HTTP server answer /healthz, which works while the handler hangs; or the handler, which knows
-        whether a learner hangs in the log thread."""
+        """Let the HTTP server answer /healthz, which works while the handler hangs, or the handler, which
+        distinguishes a learner that hangs in the log thread from a long operation."""
         self._health_is_native = natively
         http.set_health("/healthz" if natively else "", b'{"status":"ok"}', health.STALL)
 
@@ -295,19 +299,19 @@ class Server:
 
     def _after_group(self) -> None:
         if self._shortcut is not None:
-            # Before the replies, so that a client that reads its own label's reply sees its number.
+            # Before the replies, so that a prediction after the reply to a label already has its record number.
             self._shortcut.show_progress()
         self.flush()
         self.engine.maybe_snapshot()
 
     def _failed(self, error: BaseException) -> None:
-        """The log failed: nothing can be promised any more."""
+        """Stop after a failure of the log."""
         self._failure = error
         self.is_ready = False
         self.flush()
 
     def sink(self, request: Request) -> Sink:
-        """The way to a reader of the live feed. A request of another protocol brings its own."""
+        """A stream to a reader of the live feed. A request of another protocol provides its own."""
         make = getattr(request, "sink", None)
         if make is not None:
             own: Sink = make()
@@ -320,8 +324,7 @@ class Server:
         return HttpSink(self._http, ticket, (("content-type", EVENT_STREAM), *SECURITY_HEADERS))
 
     def try_propose(self, proposal: Proposal) -> bool:
-        """Hand an event to the log; False if it cannot be stored, which does not keep a prediction from its
-        client."""
+        """Pass an event to the log; False if it cannot be stored. The prediction is returned in either case."""
         try:
             self.engine.committer.propose(proposal)
         except (QueueFull, Stopped):
@@ -333,6 +336,11 @@ class Server:
         """Whether the models of a stream are forecasters."""
         served = self.engine.state.models.get(stream.name)
         return served is not None and served.role is roles.FORECASTER
+
+    def _sync_access(self) -> None:
+        """Tell the native shortcut which tokens are valid."""
+        if self._shortcut is not None:
+            self._shortcut.sync_access()
 
     def sync_shortcuts(self) -> None:
         """Tell the native shortcut which models it may answer for."""

@@ -1,4 +1,4 @@
-"""Predictions that the HTTP server answers by itself: it knows the native models, and needs no Python for them."""
+"""Predictions of native models that the HTTP server computes itself, without Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.serve.tokens import Tokens
 
 __all__ = ["Shortcut"]
 
-#: The method that answers for each role. A class that overrides it is left to Python.
+#: The prediction method of each role. Classes that override it are left to Python.
 _VERBS = {
     roles.CLASSIFIER: ("predict_one", _core.Model._predict_one),
     roles.REGRESSOR: ("predict_one", _core.Model._predict_one),
@@ -21,7 +21,7 @@ _VERBS = {
 
 
 class Shortcut:
-    """Tells the native shortcut which models it may answer for, and keeps it up to date."""
+    """Registers models with the native shortcut, and keeps them up to date."""
 
     def __init__(self, engine: Engine, tokens: Tokens, headers: bytes, *, checks_host: bool) -> None:
         self._engine, self._tokens, self._checks_host = engine, tokens, checks_host
@@ -32,7 +32,7 @@ class Shortcut:
         self.native.set_clock(engine.clock.now())
 
     def sync(self) -> None:
-        """Follow the present models, routes, versions and tokens."""
+        """Update the shortcut to the current models, routes, versions and tokens."""
         with self._lock:
             state = self._engine.state
             wanted: dict[str, ServedModel] = {}
@@ -49,11 +49,19 @@ class Shortcut:
                 self.native.remove_stream(path)
             self._served = wanted
             self._shown = {path: served.seq for path, served in wanted.items()}
-            is_open = self._checks_host and not self._tokens.active
-            self.native.set_access(self._tokens.active, self._tokens.grants("predict"), is_open)
+            self._sync_access()
+
+    def sync_access(self) -> None:
+        """Update the shortcut to the current tokens."""
+        with self._lock:
+            self._sync_access()
+
+    def _sync_access(self) -> None:
+        is_active = self._tokens.active
+        self.native.set_access(is_active, self._tokens.grants("predict"), self._checks_host and not is_active)
 
     def show_progress(self) -> None:
-        """After a group: the record that each model has learned last."""
+        """After a group, update the last record that each model has learned."""
         with self._lock:
             shown = self._shown
             for path, served in self._served.items():
@@ -63,7 +71,7 @@ class Shortcut:
 
 
 def _is_answered(served: ServedModel) -> bool:
-    """Whether the native shortcut predicts what `ServedModel.predict` does."""
+    """Whether the native shortcut gives the same predictions as `ServedModel.predict`."""
     if served.wants_proba and served.role is not roles.ANOMALY_DETECTOR:
         return False
     if served.role not in _VERBS or not isinstance(served.model, _core.Model) or not served.is_native:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ __all__ = [
     "Snapshot",
     "newest_valid",
     "prune",
+    "read_header",
     "read_snapshot",
     "snapshot_seqs",
     "write_snapshot",
@@ -43,8 +44,8 @@ _START = struct.Struct("<8sIQQII")
 _CRC = struct.Struct("<I")
 _ENTRY = struct.Struct("<HQ")
 
-#: Limits of what is read and written.
-_MOST_HEADER, _MOST_ENTRIES, _LONGEST_NAME = 64 << 20, 100_000, 512
+#: Limits of what is read and written. The header contains labels and features of clients, so it may be large.
+_MOST_HEADER, _MOST_ENTRIES, _LONGEST_NAME = 1 << 30, 100_000, 512
 
 
 class Snapshot(NamedTuple):
@@ -56,7 +57,7 @@ class Snapshot(NamedTuple):
 
 
 class InvalidSnapshot(NamedTuple):
-    """The file name of a snapshot that cannot be used, and why."""
+    """The file name of a snapshot that cannot be used, and the reason."""
 
     name: str
     reason: str
@@ -86,7 +87,7 @@ def write_snapshot(
         crash_point("snapshot.before_folder_sync")
         Disk().sync_folder(folder)
     except BaseException:
-        # A full disk must not stay full because of a part of a snapshot.
+        # A partial snapshot must not keep a full disk full.
         with suppress(OSError):
             new.unlink(missing_ok=True)
         raise
@@ -104,13 +105,31 @@ def read_snapshot(path: Path) -> Snapshot:
     return _parsed(path.name, data)
 
 
-def newest_valid(
-    folder: DataFolder | Path, last: int | None = None, *, first: int | None = None
-) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
-    """The newest snapshot that can be used, and those that were passed over.
+def read_header(path: Path) -> dict[str, Any]:
+    """Read and check the header of a snapshot, without its entries."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(_START.size + _CRC.size)
+            length = _START.unpack_from(start)[4] if len(start) == _START.size + _CRC.size else 0
+            data = memoryview(start + file.read(min(length, _MOST_HEADER)))
+    except OSError as error:
+        raise InvalidState(f"{path.name}: {error.strerror or error}") from None
+    return _header(path.name, data, size)[1]
 
-    `first` and `last` are the bounds of the log. A snapshot of a record behind its end, or so far before its start
-    that the next record is missing, cannot be continued.
+
+def newest_valid(
+    folder: DataFolder | Path,
+    last: int | None = None,
+    *,
+    first: int | None = None,
+    mismatch: Callable[[int, Mapping[str, Any]], str | None] = lambda seq, header: None,
+) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
+    """The newest usable snapshot, and those that were skipped.
+
+    `first` and `last` are the bounds of the log. A snapshot of a record after its end, or so far before its start
+    that the next record is missing, cannot be continued. `mismatch` returns the reason why a snapshot with a
+    number and a header does not belong to the log, or None.
     """
     folder = _place(folder)
     passed = []
@@ -124,6 +143,9 @@ def newest_valid(
             found = read_snapshot(path)
             if found.seq != seq:
                 raise InvalidState(f"the file is a snapshot of record {found.seq}")
+            reason = mismatch(seq, found.header)
+            if reason is not None:
+                raise InvalidState(reason)
         except InvalidState as error:
             passed.append(InvalidSnapshot(path.name, str(error).removeprefix(f"{path.name}: ")))
             continue
@@ -135,12 +157,13 @@ def snapshot_seqs(folder: DataFolder | Path) -> list[int]:
     """The numbers of all snapshots, valid or not, in order."""
     folder = _place(folder)
     names = (file.name.removesuffix(".snapshot") for file in folder.glob("*.snapshot"))
-    # The last test passes over names such as 007, which would be written as 7.
+    # The last condition skips names such as 007, which would be written as 7.
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and str(int(name)) == name)
 
 
 def prune(folder: DataFolder | Path, keep: int = 3) -> None:
-    """Remove all snapshots but the newest, and what interrupted writes left. Call it after a successful write."""
+    """Remove all but the newest snapshots, and the files of interrupted writes. Call it after a successful
+    write."""
     folder = _place(folder)
     if type(keep) is not int or keep < 1:
         raise InvalidValue(f"snapshots: keep must be at least 1, got {keep!r}")
@@ -171,7 +194,12 @@ def _pieces(seq: int, header: Mapping[str, Any], blobs: Mapping[str, bytes]) -> 
     return [start, _CRC.pack(crc32c(text, crc32c(start))), text, *entries]
 
 
-def _parsed(name: str, data: memoryview) -> Snapshot:
+def _header(name: str, data: memoryview, total: int) -> tuple[int, dict[str, Any], int, int]:
+    """The number of the record, the header, the number of entries, and the position of the first one.
+
+    `data` is the start of a file of `total` bytes.
+    """
+
     def invalid(what: str) -> InvalidState:
         return InvalidState(f"{name}: {what}")
 
@@ -183,8 +211,8 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
         raise invalid("this is not a snapshot")
     if version > _VERSION:
         raise invalid(f"version {version} is newer than this version can read, {_VERSION}")
-    if size != len(data):
-        raise invalid(f"the file must have {size} bytes, got {len(data)}")
+    if size != total:
+        raise invalid(f"the file must have {size} bytes, got {total}")
     if header_size > min(_MOST_HEADER, len(data) - place) or count > _MOST_ENTRIES:
         raise invalid("the header is damaged")
     text = bytes(data[place : place + header_size])
@@ -196,8 +224,15 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
         raise invalid("the header is not JSON") from None
     if not isinstance(header, dict):
         raise invalid("the header is not a JSON object")
+    return seq, header, count, place + header_size
+
+
+def _parsed(name: str, data: memoryview) -> Snapshot:
+    def invalid(what: str) -> InvalidState:
+        return InvalidState(f"{name}: {what}")
+
+    seq, header, count, place = _header(name, data, len(data))
     blobs: dict[str, bytes] = {}
-    place += header_size
     for number in range(count):
         found, place = _entry(data, place)
         if found is None:
@@ -211,7 +246,7 @@ def _parsed(name: str, data: memoryview) -> Snapshot:
 
 
 def _entry(data: memoryview, place: int) -> tuple[tuple[str, bytes] | None, int]:
-    """The entry at a position and the position behind it; None and the same position if it is damaged."""
+    """The entry at a position and the position after it; None and the same position if it is damaged."""
     start = place + _ENTRY.size + _CRC.size
     if start > len(data):
         return None, place

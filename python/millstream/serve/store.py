@@ -1,9 +1,9 @@
 """The event store: the log of all records of a data folder, in SQLite.
 
 One thread appends groups of records, one transaction each, in WAL mode with `synchronous=FULL`: when `append`
-returns, the group is on the disk. Checkpoints are made here and not by SQLite, because SQLite ignores errors of
-automatic checkpoints; an fsync that fails must stop the store. See `schema.py` for the tables, `opening.py` for
-the checks that are made before anything is written, and `salvage.py` for what is kept of a damaged store.
+returns, the group is on the disk. Checkpoints are made here, because SQLite ignores errors of automatic
+checkpoints; a failed fsync must stop the store. See `schema.py` for the tables, `opening.py` for
+the checks before anything is written, and `salvage.py` for the recovery of a damaged store.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
 #: Bytes in the write-ahead log after which a checkpoint is due, and after which `append` makes one itself.
 _CHECKPOINT_DUE, _CHECKPOINT_MUST = 16 << 20, 64 << 20
 
-#: Records that one transaction of `trim` removes.
+#: Number of records that `trim` removes per transaction.
 _TRIM = 50_000
 
 _SETTINGS = (
     "PRAGMA synchronous = FULL",
-    # Of use on macOS, where fsync alone does not empty the cache of the drive.
+    # Needed on macOS, where fsync alone does not flush the cache of the drive.
     "PRAGMA fullfsync = ON",
     "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA wal_autocheckpoint = 0",
@@ -55,7 +55,7 @@ class EventStore:
     Parameters
     ----------
     path
-        The database file; it is created if there is none.
+        The database file; created if it does not exist.
     disk
         The disk; tests pass a simulated one.
     salvage
@@ -100,7 +100,7 @@ class EventStore:
 
     @property
     def first_seq(self) -> int:
-        """The number of the first record that is kept; `last_seq` + 1 if there is none."""
+        """The number of the first record; `last_seq` + 1 if there is none."""
         return self._bounds.first
 
     @property
@@ -126,7 +126,7 @@ class EventStore:
 
     @property
     def used(self) -> int:
-        """Bytes of the main file that hold records; pages of trimmed records are free, and are used again."""
+        """Bytes of the main file that hold records; pages of trimmed records are free and are reused."""
         rows = [
             self._writable().execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
         ]
@@ -140,7 +140,7 @@ class EventStore:
 
     @property
     def seed(self) -> int:
-        """What the checksums of records start from."""
+        """The seed of record checksums."""
         return self._seed
 
     def append(self, drafts: Sequence[Draft], ready: Sequence[Row] = ()) -> int:
@@ -172,13 +172,13 @@ class EventStore:
         return first
 
     def checkpoint(self) -> None:
-        """Copy the write-ahead log into the main file, so that the log can be reused. Readers go on."""
+        """Copy the write-ahead log into the main file, so that the log can be reused. Readers are not blocked."""
         connection = self._writable()
         crash_point("store.before_checkpoint")
         try:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except self._disk.errors as error:
-            # The records stay in the write-ahead log; a full or busy disk is tried again later.
+            # The records stay in the write-ahead log; the checkpoint is retried later.
             self._unchecked = _CHECKPOINT_DUE
             if primary_code(error) not in (FULL, BUSY, LOCKED):
                 raise self._failed("checkpoint", error) from None
@@ -203,12 +203,12 @@ class EventStore:
                 self.checkpoint()
 
     def refresh(self) -> None:
-        """Read the first and last number again; for a store that was opened to read only."""
+        """Read the first and last number again, for a store that was opened read-only."""
         self._bounds = self._shared_reader().bounds()
         self._seed = self._bounds.seed
 
     def reader(self) -> RecordReader:
-        """A new reader, for a thread of its own."""
+        """A new reader, for use in another thread."""
         return RecordReader(self.path, self._disk)
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Record]:
@@ -228,7 +228,7 @@ class EventStore:
         return self._shared_reader().get_many(seqs)
 
     def first_at(self, time: int) -> int:
-        """The number of the first record at or after a time; one behind the last if there is none."""
+        """The number of the first record at or after a time; the last number plus one if there is none."""
         return self._shared_reader().first_at(time)
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class EventStore:
         return connection
 
     def _tidy(self, connection: Connection) -> None:
-        """Empty the write-ahead log and renew the mark; a full disk must not keep a server from reading."""
+        """Empty the write-ahead log and rewrite the mark; a full disk must not prevent reading."""
         try:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except self._disk.errors as error:
@@ -325,7 +325,7 @@ class EventStore:
             self._bounds = bounds
 
     def _roll_back(self, connection: Connection) -> None:
-        # After some errors SQLite has rolled back by itself.
+        # After some errors, SQLite has already rolled back.
         try:
             connection.execute("ROLLBACK")
         except self._disk.errors as error:
@@ -336,7 +336,7 @@ class EventStore:
         try:
             write_acknowledged(self._disk, self._mark, Acknowledged(self._bounds.id, self._bounds.last))
         except OSError:
-            # The group is durable. An old mark only makes the check of the next start weaker.
+            # The group is durable. An outdated mark only weakens the check at the next start.
             return
         crash_point("store.after_acknowledged")
 

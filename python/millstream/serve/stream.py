@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable
@@ -27,14 +29,16 @@ __all__ = [
 
 #: States of a remembered event.
 WAITING, LABELLED = 0, 1
-#: Asked with `defer`: it may never have been shown to anybody, and is not learned unless it is activated.
+#: Predicted with `defer`: the prediction may not have been used, so it is not learned unless it is activated.
 DEFERRED = 2
 
 #: Upper bounds in seconds of the delays between events and their labels: from 1 second to 30 days.
 DELAY_BOUNDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400)
 
-#: Refused labels that are kept with their reason, for people to look at.
+#: Maximum number of refused labels that are kept with their reasons.
 _MOST_QUARANTINED = 1000
+#: Characters of a label in the quarantine.
+_LONGEST_SHOWN = 200
 
 
 class Entry(NamedTuple):
@@ -68,8 +72,8 @@ class Collected(NamedTuple):
 class Stream:
     """The live join of one model or route.
 
-    An event is remembered for twice its window: while the window is open it waits for its label, and afterwards a
-    late or repeated label can still be told from an unknown one.
+    An event is remembered for twice its window: while the window is open, it waits for its label; afterwards, a
+    late or repeated label can still be distinguished from an unknown one.
     """
 
     def __init__(self, number: int, name: str, policy: LabelPolicy) -> None:
@@ -92,7 +96,7 @@ class Stream:
         self.delays = [0, 0]
         #: The same delays in the buckets of `DELAY_BOUNDS`.
         self.delay_counts = [0] * (len(DELAY_BOUNDS) + 1)
-        #: Entries of the quarantine by kind, also those that it has dropped.
+        #: Number of quarantined entries by kind, including dropped ones.
         self.refusals: Counter[str] = Counter()
 
     def count(self, fate: Fate, labels: int = 1) -> None:
@@ -109,9 +113,15 @@ class Stream:
     def refuse(
         self, id: str | None, seq: int, time: int, reason: str, y: Any = None, *, kind: str = "unlearnable"
     ) -> None:
-        """Keep a label that could not be learned, with the reason. `kind` is one of a few words."""
+        """Keep a label that could not be learned, with the reason. `kind` is a word from a small set."""
         self.refusals[kind] += 1
-        self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": y})
+        self.quarantine.append({"id": id, "seq": seq, "time": time, "reason": reason[:500], "y": _shown(y)})
+
+    def settle(self, event: tuple[int, int], fate: Fate) -> None:
+        """Give the collected labels of an event a final fate; nothing waits for its window any more."""
+        labels = self.collected.pop(event, ())
+        if labels:
+            self.count(fate, len(labels))
 
     @property
     def waiting_labels(self) -> int:
@@ -127,7 +137,7 @@ class Stream:
         )
 
     def status(self) -> dict[str, Any]:
-        """Counts for people and pages. Received labels are the sum of the fates and of the waiting labels."""
+        """Counts for reports. The received labels are the sum of the fates and the waiting labels."""
         collected = sum(map(len, self.collected.values()))
         fates = {fate.word: self.fates.get(fate.word, 0) for fate in Fate}
         default = fates.pop(Fate.DEFAULT.word)
@@ -150,8 +160,6 @@ class Stream:
             "number": self.number,
             "name": self.name,
             "policy": self.policy.describe(),
-            "parked": [[id, *label] for id, label in self.parked.items()],
-            "collected": [[*key, [list(each) for each in labels]] for key, labels in self.collected.items()],
             "quarantine": list(self.quarantine),
             "predictions": self.predictions,
             "examples": self.examples,
@@ -163,15 +171,23 @@ class Stream:
             "delay_counts": self.delay_counts,
             "refusals": dict(self.refusals),
         }
-        return data, {"pending": self.pending.to_bytes()}
+        # Labels that wait may be many, and a header is limited.
+        waiting = {
+            "parked": [[id, *label] for id, label in self.parked.items()],
+            "collected": [[*key, [list(each) for each in labels]] for key, labels in self.collected.items()],
+        }
+        return data, {"pending": self.pending.to_bytes(), "waiting": json.dumps(waiting).encode()}
 
     @classmethod
     def restored(cls, data: dict[str, Any], parts: dict[str, bytes]) -> Stream:
         """The stream of a snapshot."""
         stream = cls(data["number"], data["name"], LabelPolicy.of(data["policy"]))
         stream.pending = _core.PendingEvents.from_bytes(parts["pending"])
-        stream.parked = {each[0]: ParkedLabel(*each[1:]) for each in data["parked"]}
-        stream.collected = {(each[0], each[1]): [Collected(*one) for one in each[2]] for each in data["collected"]}
+        waiting = json.loads(parts["waiting"])
+        stream.parked = {each[0]: ParkedLabel(*each[1:]) for each in waiting["parked"]}
+        stream.collected = {
+            (each[0], each[1]): [Collected(*one) for one in each[2]] for each in waiting["collected"]
+        }
         stream.quarantine.extend(data["quarantine"])
         for name in ("predictions", "examples", "received", "closed"):
             setattr(stream, name, data[name])
@@ -179,6 +195,14 @@ class Stream:
         stream.fates, stream.delays = Counter(data["fates"]), list(data["delays"])
         stream.delay_counts, stream.refusals = list(data["delay_counts"]), Counter(data["refusals"])
         return stream
+
+
+def _shown(y: Any) -> Any:
+    """A label for a report: a long or non-finite one as a short string, so that a report stays small."""
+    if y is None or isinstance(y, bool) or (isinstance(y, (int, float)) and abs(y) < 1e300):
+        return y
+    text = y if isinstance(y, str) else repr(y)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
@@ -191,12 +215,18 @@ _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
 
 
 def aggregated(labels: list[Collected], how: str) -> tuple[Any, float]:
-    """One label and weight out of several."""
+    """Combine several labels and weights."""
     if how in ("first", "last"):
         chosen = labels[0 if how == "first" else -1]
         return chosen.y, chosen.w
     try:
         numbers = [float(label.y) for label in labels]
     except (TypeError, ValueError, OverflowError):
-        raise InvalidValue(f"policy.aggregate={how!r} needs labels that are numbers") from None
-    return _AGGREGATES[how](numbers), max(label.w for label in labels)
+        raise InvalidValue(f"policy.aggregate={how!r} needs numeric labels") from None
+    try:
+        value = _AGGREGATES[how](numbers)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise InvalidValue(f"policy.aggregate={how!r}: the {how} of the labels overflows")
+    return value, max(label.w for label in labels)

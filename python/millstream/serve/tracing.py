@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry for predictions and labels (`pip install "millstream[otel]"`).
+"""OpenTelemetry spans for predictions and labels (`pip install "millstream[otel]"`).
 
-An event is stored with the trace context of its prediction. The span of its label, which may come weeks later and
-belongs to another trace, has a link to it.
+An event is stored with the trace context of its prediction. The span of its label, which may be created weeks
+later and belongs to another trace, links to it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from millstream.serve.requests import Call, Reply
 __all__ = ["RequestSpan", "Tracing"]
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
-#: Links of one span.
+#: Maximum number of links of a span.
 _MOST_LINKS = 100
 
 
 class Tracing:
-    """Makes spans. `provider` is a tracer provider; with True, the global one is used."""
+    """Creates spans. `provider` is a tracer provider; with True, the global one is used."""
 
     def __init__(self, provider: Any = True) -> None:
         try:
@@ -37,7 +37,7 @@ class Tracing:
         self._tracer = trace.get_tracer("millstream.serve", millstream.__version__, given)
 
     def start(self, operation: Operation, call: Call) -> RequestSpan | None:
-        """A span for a request, if it predicts or labels. Its parent is that of the header `traceparent`."""
+        """A span for a request, if it predicts or labels. Its parent is given by the header `traceparent`."""
         if operation.scope not in ("predict", "label") or operation.method == "GET":
             return None
         carrier = {}
@@ -74,7 +74,7 @@ class RequestSpan:
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
     def link(self, traceparents: Iterable[str | None]) -> None:
-        """Link to the spans of predictions. Texts that are no trace contexts are passed over."""
+        """Link to the spans of predictions. Invalid trace contexts are skipped."""
         contexts = [self._context(text) for text in dict.fromkeys(traceparents) if text]
         for context in [each for each in contexts if each is not None][:_MOST_LINKS]:
             self._span.add_link(context)
@@ -90,7 +90,7 @@ class RequestSpan:
         return context if context.is_valid else None
 
     def ending(self, respond: Callable[[Reply], None]) -> Callable[[Reply], None]:
-        """The way back of a request, which also ends the span."""
+        """The reply callback of a request, which also ends the span."""
 
         def end_and_respond(reply: Reply) -> None:
             self._span.set_attribute("http.response.status_code", reply.status)

@@ -1,4 +1,4 @@
-"""Requests of a client: connections that are kept open, and retries that cannot repeat an effect."""
+"""Requests of a client: persistent connections, and retries without repeated effects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from millstream.errors import InvalidValue, MillstreamError
 
 __all__ = ["Response", "ServeError", "Transport"]
 
-#: Statuses that say: send it again. The answers 502 and 504 do not tell whether the server ran the request.
+#: Statuses that allow a retry. After 502 and 504, it is unknown whether the server executed the request.
 _NOT_ACCEPTED = (429, 503, 507)
 _UNCLEAR = (502, 504)
 #: Seconds before the second attempt, doubled for each further one, and the longest pause.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
-#: The server may ask for a longer pause, up to this.
+#: Maximum pause that the server may request.
 _LONGEST_REQUESTED_PAUSE = 60.0
 
 
@@ -82,7 +82,7 @@ class _Local(threading.local):
 
 
 class Transport:
-    """Sends requests to one server. Every thread has a connection of its own."""
+    """Sends requests to one server. Every thread has its own connection."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         parts = urlsplit(url if "//" in url else f"http://{url}")
@@ -118,9 +118,9 @@ class Transport:
         headers: dict[str, str] | None = None,
         retries: int | None = None,
     ) -> Response:
-        """Send a request, again if it failed for a reason that passes.
+        """Send a request, with retries after temporary failures.
 
-        A request that is not `repeatable` is sent again only if the server cannot have run it.
+        A request that is not `repeatable` is retried only if the server cannot have executed it.
         """
         sent = self._headers | (headers or {})
         if body is not None:
@@ -179,7 +179,7 @@ class Transport:
 
 
 def _has_input(sock: Any) -> bool:
-    """Whether something can be read between two requests: the end of the connection or an unexpected answer."""
+    """Whether the socket is readable between two requests: the connection was closed, or sent unexpected data."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(sock, select.POLLIN)
@@ -193,14 +193,14 @@ def _refused(status: int, body: bytes) -> ServeError:
     except ValueError:
         problem = None
     if not isinstance(problem, dict):
-        # Not from millstream: a proxy in between answers with text or a page.
+        # Not from millstream: a proxy replied with text or HTML.
         line = body[:200].decode("utf-8", "replace").strip().partition("\n")[0]
         return ServeError(line or http.client.responses.get(status, "no explanation"), status)
     return ServeError(str(problem.get("detail", "")), status, str(problem.get("type", "about:blank")), problem)
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """The pause that the server asks for: a number of seconds or a date."""
+    """The pause that the server requests: a number of seconds or a date."""
     if retry_after is None:
         return None
     try:
@@ -214,6 +214,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 def _pause(attempt: int, requested: float | None) -> float:
-    """Exponential, at least what the server asks for, and random, so that clients do not return all at once."""
+    """Exponential with jitter, so that clients do not all retry at once; at least the pause that the server
+    requests."""
     longest = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
     return (requested or 0.0) + random.uniform(longest / 2, longest)

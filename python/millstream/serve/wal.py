@@ -1,11 +1,11 @@
 """A check of SQLite's write-ahead log, made before SQLite opens it.
 
-SQLite reads the log up to the first frame that does not verify, takes what follows for the remains of an
-interrupted transaction, and drops it without a word. This is right after a power cut, and wrong after damage: the
-frames behind the damaged one may belong to transactions that were acknowledged. This check tells them apart.
+SQLite reads the log up to the first frame that does not verify, treats the rest as the remains of an
+interrupted transaction, and silently drops it. This is correct after a power failure, but not after damage: the
+frames after the damaged one may belong to acknowledged transactions. This check distinguishes the two cases.
 
 With `synchronous=FULL` the last frame of a transaction is synced before the first frame of the next is written,
-and the checksum of each frame continues that of the frame before. If a frame behind the first bad one continues
+and the checksum of each frame continues that of the frame before. If a frame after the first bad one continues
 the checksum of a frame that ends a transaction, then that transaction was complete and synced, and the log is
 damaged in the middle. Otherwise only the last transaction can be affected.
 
@@ -41,13 +41,13 @@ class WalCheck(NamedTuple):
     committed
         Number of frames in complete transactions, which SQLite will use.
     end
-        Position of the first byte behind them.
+        Position of the first byte after them.
     bad
         Position of the first frame that does not verify, or of the end of the file.
     tail
-        Number of bytes of an incomplete transaction behind `end`.
+        Number of bytes of an incomplete transaction after `end`.
     damage
-        Why the log is damaged, None if it is not.
+        Why the log is damaged; None if it is not.
     """
 
     committed: int
@@ -70,10 +70,10 @@ def check_wal(data: bytes, page_size: int) -> WalCheck:
 
 
 def wal_pages(data: bytes, page_size: int) -> list[tuple[int, int, bool]]:
-    """All page images of the present generation of a log, newest first, for salvage.
+    """All page images of the current generation of a log, newest first, for salvage.
 
     Each has its page number, its position in the file, and whether it lies before the end of the last transaction
-    that can be shown to be complete. Behind that, remains of a transaction that was rolled back may follow.
+    that can be shown to be complete. The remains of a rolled-back transaction may follow.
     """
     frames = _Frames(data, page_size)
     if frames.count == 0:
@@ -182,11 +182,11 @@ class _Frames:
     def _goes_on(
         self, good: int, current: NDArray[np.bool_], continues: NDArray[np.bool_], expected: Words
     ) -> bool:
-        """Whether a transaction was begun behind the first bad frame."""
+        """Whether a transaction was begun after the first bad frame."""
         later = np.flatnonzero(continues[good + 1 :]) + good + 1
         if self.commit[later - 1].any():
             return True
         if good + 1 >= self.count or not self.commit[good] or not current[good + 1]:
             return False
-        # The stored checksum of the bad frame may itself be what is damaged.
+        # The damage may be in the stored checksum of the bad frame.
         return bool((self.sums[good + 1] + expected[good] @ self.carry == self.stored[good + 1]).all())

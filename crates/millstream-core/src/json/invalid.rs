@@ -1,4 +1,4 @@
-//! What is wrong with a JSON text, and where.
+//! Errors in JSON texts, with their paths.
 
 use std::fmt::{self, Write};
 
@@ -8,8 +8,8 @@ use crate::fault::Fault;
 const LONGEST: usize = 60;
 const LONGEST_PATH: usize = 160;
 
-/// An error in a JSON text. It is boxed, so that results stay small, and its path is built while the error passes
-/// through the containers around it: a valid text costs nothing.
+/// An error in a JSON text. It is boxed, so that results stay small. Its path is built while the error propagates
+/// through the enclosing containers, so a valid text has no overhead.
 #[derive(Debug)]
 pub struct Invalid(Box<Details>);
 

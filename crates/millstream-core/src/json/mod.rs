@@ -1,11 +1,11 @@
 //! Strict JSON (RFC 8259) for untrusted bodies.
 //!
-//! `Reader` takes a text apart token by token and builds nothing, so that a caller can make Python objects of it, or
-//! write features straight into a draft. It is stricter than the standard demands: UTF-8 without a byte order mark, no
+//! `Reader` splits a text into tokens without building a tree, so that a caller can create Python objects or write
+//! features directly into a draft. It is stricter than the standard requires: UTF-8 without a byte order mark, no
 //! lone surrogates, no number beyond the range of a float. Callers refuse duplicate keys and deep nesting, because only
-//! they know the keys that they have met.
+//! they store the keys.
 //!
-//! Errors are one line and name the place by its path: `x.hour: 1e400 is not a finite number`.
+//! Errors are one line long and give the path of the invalid value: `x.hour: 1e400 is not a finite number`.
 
 mod invalid;
 mod number;

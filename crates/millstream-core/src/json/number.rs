@@ -1,4 +1,4 @@
-//! Numbers of JSON: the grammar, and the value without rounding twice.
+//! JSON numbers: the grammar, and the correctly rounded value.
 
 use super::invalid::{echoed, Invalid};
 

@@ -1,4 +1,4 @@
-//! Strings of JSON: borrowed from the text unless they contain escapes.
+//! JSON strings: borrowed from the text unless they contain escapes.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,8 @@ pub fn read(text: &str, start: usize) -> Result<(Cow<'_, str>, usize), Invalid> 
 #[inline]
 fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut place = start;
-    // Eight bytes at a time. A borrow can only mark bytes after one that is marked rightly, and the first one counts.
+    // Eight bytes at a time. A borrow can only mark bytes after a correctly marked one, and only the first mark is
+    // used.
     while let Some(word) = bytes.get(place..place + 8).and_then(|word| word.try_into().ok()) {
         let word = u64::from_le_bytes(word);
         let zero_in = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;

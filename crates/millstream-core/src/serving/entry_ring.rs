@@ -1,4 +1,4 @@
-//! Entries in log order, in chunks: adding never copies the ones before, and expiry gives memory back.
+//! Entries in log order, in chunks: adding an entry never copies earlier ones, and expiry frees memory.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub struct Entry {
     pub label_seq: u64,
     pub item: u32,
     pub state: u8,
-    /// False once it was removed out of order; its place is reused after compaction.
+    /// False after removal out of order; compaction frees its position.
     pub live: bool,
 }
 
@@ -63,7 +63,7 @@ impl EntryRing {
         self.chunks.get_mut(chunk)?.get_mut(place)
     }
 
-    /// Add an entry at the new end, and tell its position.
+    /// Add an entry at the end; returns its position.
     pub fn push(&mut self, entry: Entry) -> u64 {
         match self.chunks.back_mut() {
             Some(chunk) if chunk.len() < CHUNK => chunk.push(entry),

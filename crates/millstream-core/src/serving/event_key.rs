@@ -3,8 +3,8 @@
 use siphasher::sip128::SipHasher13;
 
 /// The key of an id: SipHash-1-3 with 128 bits of output and a key of zeros, over a letter for the kind of the id and
-/// its bytes. It is published and never changes, because snapshots contain it. Two ids with one key are possible in
-/// principle: whoever reads the event back from the log compares its id.
+/// its bytes. It is part of the snapshot format and never changes. Two ids can have the same key in principle, so the
+/// caller compares the id after reading the event from the log.
 ///
 /// A UUID has one key as text (lower case, with hyphens) and as its 16 bytes, which is how the log stores it:
 /// `u` and 16 bytes. Any other text is `s` and UTF-8, and any other bytes are `b` and the bytes.

@@ -1,7 +1,7 @@
 //! State of a model server that grows with its traffic: the events that wait for a label.
 //!
-//! It is in this crate, which knows no Python, so that it is tested and timed by itself, and so that every front of the
-//! server can use it.
+//! It is in this crate, which does not depend on Python, so that it can be tested and timed separately and used by
+//! every front end of the server.
 
 mod entry_ring;
 mod event_key;

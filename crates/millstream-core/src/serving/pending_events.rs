@@ -19,7 +19,7 @@ pub struct Pending {
     pub item: u32,
     /// In milliseconds since 1970, never decreasing.
     pub time: i64,
-    /// What has become of it, in the words of the caller; 0 at first.
+    /// The state of the event, with values defined by the caller; initially 0.
     pub state: u8,
     /// The record of its label; 0 if there is none.
     pub label_seq: u64,
@@ -47,8 +47,8 @@ impl Default for PendingEvents {
     }
 }
 
-/// Clients choose ids and know how they are hashed, so that the table mixes keys with secret numbers: nobody can find ids
-/// that all meet in one place of it. Nothing else depends on these numbers.
+/// Clients choose ids and know the hash function, so the table mixes keys with secret numbers. Clients then cannot
+/// choose ids that collide in the table. Nothing else depends on these numbers.
 #[derive(Clone, Copy, Debug)]
 struct TableHash([u64; 2]);
 
@@ -211,21 +211,22 @@ impl PendingEvents {
         }
     }
 
-    /// A table with room for half as many events again. It is filled from the ring, in order; growing the old table would
-    /// visit the entries at random.
+    /// A table with room for half as many events again. It is filled from the ring, in order; growing the old table
+    /// would visit the entries at random.
     #[cold]
     fn rebuild_table(&mut self) {
         let mut table = HashTable::with_capacity(self.table.len().max(8) * 3 / 2);
         let (ring, hash) = (&self.ring, self.hash);
         for (position, entry) in ring.iter().filter(|(_, entry)| entry.live) {
-            // There is room for all: nothing is hashed again.
+            // There is room for all entries: nothing is rehashed.
             table.insert_unique(hash.of(entry.key), position as u32, |_| 0);
         }
         self.table = table;
     }
 }
 
-/// Whether removed entries take more than a quarter of the memory of live ones. So each costs the move of five at most.
+/// Whether removed entries take more than a quarter of the memory of live ones. Each removal therefore costs at most
+/// five moves.
 fn is_sparse(removed: u64, live: u64) -> bool {
     removed > live / 4 + CHUNK as u64
 }

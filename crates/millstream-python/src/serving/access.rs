@@ -1,5 +1,5 @@
-//! Whether a request is admitted: as `Tokens.check` in `python/millstream/serve/tokens.py` and `check_origin` in
-//! `origin.py` decide. Requests in doubt are not, and Python looks at them.
+//! Access control, equivalent to `Tokens.check` in `python/millstream/serve/tokens.py` and `check_origin` in
+//! `origin.py`. Doubtful requests are not admitted here; Python checks them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ impl Access {
         let digest: [u8; 32] = Sha256::digest(token).into();
         let mut found = None;
         for (hash, expires) in &self.grants {
-            // Every hash is compared in constant time, so that the time does not tell how close a guess was.
+            // Every hash is compared in constant time, so the time reveals nothing about the tokens.
             if hash.iter().zip(&digest).fold(0, |different, (one, other)| different | (one ^ other)) == 0 {
                 found = Some(*expires);
             }
@@ -48,7 +48,7 @@ impl Access {
     }
 }
 
-/// The usual names of this machine.
+/// The usual loopback names.
 const LOOPBACK: [&[u8]; 4] = [b"127.0.0.1", b"localhost", b"[::1]", b""];
 
 fn without_port(host: &[u8]) -> &[u8] {

@@ -14,11 +14,11 @@ use super::event_group::EventGroup;
 use super::event_id::EventId;
 use crate::errors::raise;
 
-/// How long an event may wait for others to be written with it. One commit is a sync of the disk, whatever it contains.
+/// How long an event may wait for others to be written with it. Each commit needs one disk sync, whatever its size.
 const LINGER: Duration = Duration::from_millis(5);
-/// Events that are worth a commit at once.
+/// Number of events that triggers an immediate commit.
 const MANY: usize = 4096;
-/// Bytes of the bodies that may wait.
+/// Maximum number of bytes of waiting bodies.
 const MOST_BYTES: usize = 256 << 20;
 /// How long a wait goes on before it looks for signals.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(200);
@@ -33,10 +33,10 @@ pub struct Event {
     pub body: String,
 }
 
-/// What became of an event.
+/// The result of adding an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// It will be written, as far as is known.
+    /// It will be written unless a failure occurs.
     Stored,
     /// It is lost, or will be if the disk stays full.
     NotStored,
@@ -159,12 +159,12 @@ impl EventQueue {
         self.lock().is_storing = storing;
     }
 
-    /// Accept no more events.
+    /// Refuse further events.
     fn close(&self) {
         self.lock().is_closed = true;
     }
 
-    /// Number of events that were refused since this was asked last.
+    /// Number of events refused since the last call.
     fn take_lost(&self) -> u64 {
         std::mem::take(&mut self.lock().lost)
     }
@@ -196,8 +196,8 @@ impl EventQueue {
         }
     }
 
-    /// Append an event. If its id is a client's, `is_known` tells whether the state has it; it is called under the lock,
-    /// so that an event cannot move from the queue to the state in between.
+    /// Append an event. If its id is a client's, `is_known` tells whether the state has it; it is called under the
+    /// lock, so that an event cannot move from the queue to the state in between.
     pub fn push(&self, event: Event, is_known: Option<impl FnOnce(&EventId) -> bool>) -> Pushed {
         let mut state = self.lock();
         let id = (event.stream, event.id.clone());

@@ -1,4 +1,4 @@
-//! Key objects of parsed JSON, kept for the next body.
+//! A cache of key objects of parsed JSON.
 //!
 //! Requests repeat the same keys. Reusing their objects saves an allocation and the hash of the string for each, and a
 //! model that has adopted them finds its features by comparing pointers (see `dicts`).

@@ -38,8 +38,8 @@ impl<'py> FromPyObject<'_, 'py> for Id {
     }
 }
 
-/// Events in log order that wait for a label. They are found by the 128-bit hash of their id; the caller compares the id
-/// in the log. An event is a tuple (seq, item, time, state, label_seq).
+/// Events in log order that wait for a label. They are found by the 128-bit hash of their id; the caller compares the
+/// id in the log. An event is a tuple (seq, item, time, state, label_seq).
 #[pyclass(frozen, module = "millstream._core")]
 #[derive(Default)]
 pub struct PendingEvents {
@@ -166,13 +166,13 @@ impl PendingEvents {
         py.detach(add).or_raise(py)
     }
 
-    /// Whether there is an event with this key, for threads without the GIL. None if that would take long to find out.
+    /// Whether there is an event with this key, for threads without the GIL. None if the check would have to wait.
     pub fn has(&self, key: EventKey) -> Option<bool> {
         Some(self.lock.read_detached()?.find(key).is_some())
     }
 
-    /// Change the events. Other threads may run meanwhile only if it will take long: afterwards this one may have to wait
-    /// for the GIL.
+    /// Change the events. Other threads may run meanwhile only if it will take long: afterwards this one may have to
+    /// wait for the GIL.
     fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut Core) -> T + Send) -> PyResult<T> {
         let mut guard = self.lock.write(py)?;
         let pending: &mut Core = &mut guard;

@@ -1,6 +1,6 @@
 //! The body of a request for one prediction, read without Python objects.
 //!
-//! Everything here gives up, with None, on a body that is invalid or unusual. Python then reads it, and words the error.
+//! All functions return None for an invalid or unusual body. Python then reads the body and reports the error.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use millstream_core::schema::{FeatureKind, Name, Schema};
 
 /// Maximum length of a client's id, in characters.
 const LONGEST_ID: usize = 128;
-/// Features of a request that the model does not know. They are compared with each other.
+/// Maximum number of unknown features of a request, which are compared with each other.
 const MOST_UNKNOWN: usize = 64;
 
 /// The members of a body, before the features are read.
@@ -58,7 +58,7 @@ impl<'a> PredictBody<'a> {
     }
 }
 
-/// Pass over an object of scalars.
+/// Skip an object of scalars.
 fn skip_object(reader: &mut Reader<'_>) -> Option<()> {
     if reader.value().ok()? != Token::BeginObject {
         return None;

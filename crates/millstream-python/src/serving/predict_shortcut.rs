@@ -1,8 +1,8 @@
 //! `millstream._core.PredictShortcut`: answers `POST /v1/models/{model}/predict` on the thread that reads requests.
 //!
-//! The reply and the record are those of `python/millstream/serve/api/predictions.py`, byte for byte. The shortcut gives
-//! up on everything unusual (an invalid body, a repeated id, a missing token, a model that is being changed), and Python
-//! answers then. It never takes the GIL.
+//! The reply and the record are those of `python/millstream/serve/api/predictions.py`, byte for byte. The shortcut
+//! leaves all unusual requests to Python (an invalid body, a repeated id, a missing token, a model that is being
+//! changed). It never takes the GIL.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -30,7 +30,7 @@ use crate::errors::raise;
 use crate::part::Part;
 use crate::thread_buffers::{thread_buffers, ThreadBuffers};
 
-/// Longer bodies are rare, and hold up other requests.
+/// Longer bodies are rare and would delay other requests.
 const LONGEST_BODY: usize = 64 << 10;
 
 /// Answers requests for one prediction without Python.
@@ -55,7 +55,7 @@ struct Rules {
     clock: (Instant, u64),
 }
 
-/// What it answers for one path.
+/// The rule for one path.
 struct Stream {
     number: u32,
     model: Py<Part>,
@@ -84,7 +84,7 @@ impl PredictShortcut {
         Ok(PredictShortcut { shared: Arc::new(shared) })
     }
 
-    /// Answer for a path with a model, or replace what answers.
+    /// Set or replace the model that answers for a path.
     #[pyo3(signature = (path, stream, name, model, pending, version, seq))]
     #[allow(clippy::too_many_arguments)] // Of Python.
     fn set_stream(
@@ -133,7 +133,7 @@ impl PredictShortcut {
         }
     }
 
-    /// The present time of the server, in milliseconds since 1970.
+    /// The current time of the server, in milliseconds since 1970.
     fn set_clock(&self, now: u64) {
         self.shared.write().clock = (Instant::now(), now);
     }
@@ -160,7 +160,7 @@ impl Shared {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What answers a request, and the server's time.
+    /// The rule for a request, and the server's time.
     fn find(&self, request: &Request) -> Option<(Arc<Stream>, u64)> {
         if request.method() != b"POST" || !request.query().is_empty() {
             return None;

@@ -1,7 +1,8 @@
 """Many predictions in one request, stored as one record.
 
-One native model predicts all examples of a batch together. Routes, learners written in Python, probabilities and
-batches with a bad item take the way of single examples, which reports the bad item and predicts the others.
+One native model predicts all examples of a batch together. For routes, learners written in Python, probabilities
+and batches with a bad item, examples are predicted one by one; bad items are reported, and the others are
+predicted.
 """
 
 from __future__ import annotations
@@ -42,17 +43,19 @@ _EXACT = (pa.float64(), pa.float32(), pa.int32(), pa.int16(), pa.int8(), pa.uint
 
 
 class _Examples:
-    """The valid examples of a batch, and for each item the result: None until it is predicted."""
+    """The valid examples of a batch, and the result of each item: None until it is predicted."""
 
     def __init__(self, call: Call, stream: Stream, batch: Batch) -> None:
         self.results: list[dict[str, Any] | None] = []
         self.ids: list[str] = []
         self.xs: list[dict[str, Any]] = []
         self.bodies: list[dict[str, Any]] = []
-        self.latest: int | None = None
+        #: The times that clients gave, by id, and the ids that they chose.
+        self.times: dict[str, int] = {}
+        self.given: set[str] = set()
         now = call.server.engine.clock.now()
         fresh = iter(new_ids(now, len(batch.items)))
-        given: set[str] = set()
+        in_flight = call.server.engine.committer.in_flight
         errors = batch.errors
         for index, body in enumerate(batch.items):
             if type(body) is dict and len(body) == 1 and type(body.get("x")) is dict and index not in errors:
@@ -67,22 +70,27 @@ class _Examples:
                     id = optional_id(body)
                     if id is None:
                         id = next(fresh)
-                    elif id in given or stream.pending.find(id) is not None:
+                    # In this order, because an event moves from the queue to the state.
+                    elif (
+                        id in self.given or in_flight.has(stream.number, id) or stream.pending.find(id) is not None
+                    ):
                         raise Problem(409, "id-in-use", f"id: {id!r} belongs to another event")
                     else:
-                        given.add(id)
+                        self.given.add(id)
                 except (Problem, MillstreamError) as error:
                     call.server.counters.refuse(stream.name)
                     self.results.append(item_problem(index, error))
                     continue
                 self.ids.append(id)
-                self.latest = at if self.latest is None or (at is not None and at > self.latest) else self.latest
+                if at is not None:
+                    self.times[id] = at
             self.bodies.append(body)
             self.xs.append(body["x"])
             self.results.append(None)
 
     def drop(self, dropped: set[int]) -> None:
         """Remove examples that could not be predicted."""
+        self.given -= {self.ids[place] for place in dropped}
         self.ids = [id for place, id in enumerate(self.ids) if place not in dropped]
         self.bodies = [body for place, body in enumerate(self.bodies) if place not in dropped]
         self.xs = [body["x"] for body in self.bodies]
@@ -105,14 +113,15 @@ def predict_batch(call: Call) -> Reply | None:
     if ys is None or any("trace" in body for body in examples.bodies):
         stored, replies = _one_by_one(call, stream, examples, trace)
     else:
-        stored, replies = ys, _replies(served, stream.name, examples.ids, ys)  # type: ignore[arg-type]
+        stored, replies = _timed(ys, examples), _replies(served, stream.name, examples.ids, ys)  # type: ignore[arg-type]
     server.counters.predicted(stream.name, time.perf_counter() - start, len(replies))
     predicted = iter(replies)
     results = [next(predicted) if each is None else each for each in examples.results]
     if not examples.ids:
         return batch.reply(results)
     body = _packed(call, batch, examples, stored)
-    proposal = Proposal(Kind.EVENTS, stream, None, body, parsed=examples.ids, time=examples.latest)
+    sent = len(call.request.body) if _is_durable(call) else 0
+    proposal = Proposal(Kind.EVENTS, stream, None, body, parsed=examples.ids, given=examples.given, sent=sent)
     return _propose(call, proposal, lambda: batch.reply(results), lambda: batch.reply(_not_stored(results)))
 
 
@@ -134,6 +143,14 @@ def _predicted(served: ServedModel, xs: list[dict[str, Any]]) -> list[Any] | Non
     return ys if served.role is roles.CLASSIFIER or _are_finite(ys) else None
 
 
+def _timed(ys: list[Any], examples: _Examples) -> list[Any]:
+    """The predictions as a record stores them, with the times that clients gave."""
+    times = examples.times
+    if not times:
+        return ys
+    return [{"y": y, "ts": times[id]} if id in times else y for id, y in zip(examples.ids, ys, strict=True)]
+
+
 def _are_finite(ys: list[Any]) -> bool:
     return all(type(y) is float and y - y == 0.0 for y in ys)
 
@@ -148,7 +165,7 @@ def _replies(served: ServedModel, name: str, ids: list[str], ys: list[Any]) -> l
 def _one_by_one(
     call: Call, stream: Stream, examples: _Examples, trace: str | None
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Predict each example for itself; those that fail become results."""
+    """Predict each example separately; errors become results."""
     server = call.server
     is_route = stream.name in server.engine.state.routes
     places = [index for index, result in enumerate(examples.results) if result is None]
@@ -163,7 +180,7 @@ def _one_by_one(
             examples.results[index] = item_problem(index, error)
             dropped.add(place)
             continue
-        stored.append(event_members(answered, is_route, body.get("trace") or trace))
+        stored.append(event_members(answered, is_route, body.get("trace") or trace, examples.times.get(id)))
         replies.append(answered.reply(id, stream))
     if dropped:
         examples.drop(dropped)
@@ -171,7 +188,7 @@ def _one_by_one(
 
 
 def _packed(call: Call, batch: Batch, examples: _Examples, stored: list[Any]) -> str | bytes:
-    """The body of the record: the examples as they were sent, unless some of them were refused."""
+    """The body of the record: the examples as sent, unless some of them were refused."""
     if any(type(value) in (dict, list) for x in examples.xs for value in x.values()):
         text = pack_events(examples.ids, [write_json(examples.xs)[1:-1].decode()], stored)
         # In the record they are nested deeper than in the request, and a replay must be able to read them.
@@ -187,8 +204,12 @@ def _packed(call: Call, batch: Batch, examples: _Examples, stored: list[Any]) ->
     return pack_events(examples.ids, [write_json(examples.xs)[1:-1].decode()], stored)
 
 
+def _is_durable(call: Call) -> bool:
+    return bool(call.request.query) and call.query().get("wait") == "durable"
+
+
 def _propose(call: Call, proposal: Proposal, reply: Any, not_stored: Any) -> Reply | None:
-    if call.request.query and call.query().get("wait") == "durable":
+    if _is_durable(call):
         proposal.answer = lambda outcome: call.respond(
             durable(outcome, {}) if isinstance(outcome, BaseException) else reply()
         )

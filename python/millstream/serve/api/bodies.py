@@ -1,5 +1,5 @@
 """Batches in requests: a JSON array, NDJSON (one object per line) or Arrow IPC bytes; replies have the same
-form."""
+format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonlines", "application/jsonl", "text/x-ndjson")
 _ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
 
-#: Items of one request.
+#: Maximum number of items of a request.
 _MOST_ITEMS = 100_000
 
 
@@ -45,7 +45,13 @@ def _result_bytes(results: list[dict[str, Any]]) -> bytes:
     columns = {
         name: [each.get(name) for each in results] for name in ("id", "seq", "y", "fate", "status", "detail")
     }
-    kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    # A prediction may be null before the first label.
+    predicts = any("y" in each for each in results)
+    kept = {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None for value in values) or (name == "y" and predicts)
+    }
     return table_bytes(kept)
 
 
@@ -68,7 +74,7 @@ def _array(values: Any) -> pa.Array:
 
 
 def table_of(call: Call) -> pa.Table | None:
-    """The table of a request, None if it has another form."""
+    """The table of a request; None if it has another format."""
     return checked_table(call.request.body, _MOST_ITEMS) if call.content_type in _ARROW_NAMES else None
 
 
@@ -87,7 +93,7 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
 
 
 def _arrow_items(data: bytes, members: tuple[str, ...]) -> tuple[list[Any], dict[int, str]]:
-    """The rows of a table, and what is wrong with some of them. Columns `id`, `key`, `ts`, `y` and `weight` are
+    """The rows of a table, and the errors of invalid rows. Columns `id`, `key`, `ts`, `y` and `weight` are
     members; in predictions, all others are features."""
     table = checked_table(data, _MOST_ITEMS)
     own = [name for name in table.column_names if name in members and name != "x"]

@@ -20,20 +20,20 @@ class Description:
     """The bodies of an operation. Names of schemas are those of `schemas.SCHEMAS`; a list has one element."""
 
     tag: str
-    #: Schema and example of the request; None without a body.
+    #: Schema and example of the request; None if it has no body.
     request: Any = None
     example: Any = None
     #: Schema of the reply, or its media type if it is not JSON.
     reply: Any = None
-    #: Media types of bodies of many items.
+    #: Media types of batch bodies.
     batch: bool = False
-    #: Parameters of the query with their meaning and an example.
+    #: Query parameters with their meaning and an example.
     query: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: Whether a request succeeds with the status 200, besides the other statuses of the operation.
+    #: Whether status 200 is possible, in addition to the other statuses of the operation.
     has_200: bool = True
 
 
-_WAIT = {"wait": ("With `durable` the answer comes after the event is on disk.", "durable")}
+_WAIT = {"wait": ("With `durable`, the reply is sent after the event is on disk.", "durable")}
 _X = {"hour": 7, "carrier": "UA"}
 _ID = "0190f3a0-7e2b-7c31-9d52-3f8a1c0b6d4e"
 _TENSORS = {
@@ -62,7 +62,9 @@ DESCRIPTIONS: dict[str, Description] = {
         has_200=False,
     ),
     "GET /v1/models/{model}": Description(
-        "Models", reply="ModelStatus", query={"curve": ("With `1` the reply has the curve of the metrics.", "1")}
+        "Models",
+        reply="ModelStatus",
+        query={"curve": ("With `1`, the reply includes the curve of the metrics.", "1")},
     ),
     "DELETE /v1/models/{model}": Description("Models", reply="ModelDeleted"),
     "PUT /v1/models/{model}/policy": Description(
@@ -144,7 +146,7 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
 }
 
-#: Operations for browsers, which the document leaves out.
+#: Operations for browsers, which are not part of the document.
 HIDDEN = ("GET /", "GET /dashboard/{file}")
 
 #: Media types of a batch. Arrow has no JSON schema.

@@ -1,11 +1,15 @@
-"""Single events: what was served, and what became of the label; and how far the log has come."""
+"""Single events: served predictions and the states of their labels; and the progress of the log."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from millstream._core import parse_json
+from millstream.errors import UnknownName
 from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.batches import unpack_labels
 from millstream.serve.names import check_id
+from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.stream import DEFERRED, LABELLED, Entry
 
@@ -13,11 +17,11 @@ __all__ = ["OPERATIONS"]
 
 
 def get_event(call: Call) -> Reply:
-    """The features as served, the predictions, and the state of the label."""
+    """The stored features, the predictions, and the state of the label."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
     engine = call.server.engine
-    engine.committer.wait_for(stream.number, id)
+    engine.committer.in_flight.check(stream.number, id)
     found = stream.pending.find(id)
     event = None if found is None else call.server.reader.event(found[0], found[1])
     if found is None or event is None or event.id != id:
@@ -27,13 +31,34 @@ def get_event(call: Call) -> Reply:
     for key, name in (("y", "y"), ("p", "proba"), ("m", "models"), ("s", "served_by"), ("t", "trace")):
         if key in event.body:
             shown[name] = event.body[key]
+    if "ts" in event.body:
+        shown["ts"] = event.body["ts"] / 1000
     over = engine.state.time - entry.time > stream.policy.window_ms
     if entry.state == DEFERRED:
         shown["deferred"] = True
     shown["label"] = "labelled" if entry.state == LABELLED else "window over" if over else "waiting"
     if entry.state == LABELLED:
         shown["label_seq"] = entry.label_seq
+        at = _label_time(call, entry.label_seq, id)
+        if at is not None:
+            shown["label_ts"] = at / 1000
     return Reply.json(shown)
+
+
+def _label_time(call: Call, seq: int, id: str) -> int | None:
+    """The time that a client gave with the label of an event."""
+    try:
+        record = call.server.reader.record(seq)
+    except UnknownName:
+        # The record was trimmed, or lost to damage.
+        return None
+    if record.kind == Kind.LABEL and record.id == id:
+        at = parse_json(record.body).get("ts")
+    elif record.kind == Kind.LABELS:
+        at = next((label.get("ts") for label in unpack_labels(record.body) if label["id"] == id), None)
+    else:
+        return None
+    return at if isinstance(at, int) else None
 
 
 def delete_event(call: Call) -> Reply:
@@ -41,7 +66,7 @@ def delete_event(call: Call) -> Reply:
     trimmed."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
-    call.server.engine.committer.wait_for(stream.number, id)
+    call.server.engine.committer.in_flight.check(stream.number, id)
     if stream.pending.find(id) is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
     seq = call.server.engine.administer({"op": "forget", "stream": stream.name, "id": id})
@@ -49,10 +74,10 @@ def delete_event(call: Call) -> Reply:
 
 
 def activate_event(call: Call) -> Reply:
-    """Activate an event that was asked for with `defer`: from now on its label is learned."""
+    """Activate an event that was predicted with `defer`, so that its label is learned."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
-    call.server.engine.committer.wait_for(stream.number, id)
+    call.server.engine.committer.in_flight.check(stream.number, id)
     found = stream.pending.find(id)
     if found is None:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")

@@ -18,11 +18,11 @@ _MEMBERS = ("id", "x", "y", "ts", "weight")
 
 
 def learn(call: Call) -> Reply | None:
-    """Learn an example once: an id, or the header Idempotency-Key, identifies a request that is sent again."""
+    """Learn an example once. An id or the header Idempotency-Key identifies repeated requests."""
     stream = stream_of(call)
     body, _ = object_and_raw(call.request.body, "x")
     checked_object(body, _MEMBERS)
-    label, at = label_of(body, call.server.engine.clock.now())
+    label = label_of(body, call.server.engine.clock.now())
     label.setdefault("x", {}) if call.server.is_forecaster(stream) else features(label.get("x"))
     id: Any = optional_id(body)
     if id is None and call.request.header("idempotency-key"):
@@ -34,7 +34,7 @@ def learn(call: Call) -> Reply | None:
         id,
         as_json(label),
         parsed=label,
-        time=at,
+        sent=len(call.request.body),
         answer=lambda outcome: respond(label_reply(outcome, id)),
     )
     call.server.engine.committer.propose(proposal)

@@ -1,4 +1,4 @@
-"""Members of request bodies: read them, or say what is wrong with them."""
+"""Reading and validation of the members of request bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "weight",
 ]
 
-#: A client's clock may be ahead of the server's by this many milliseconds. A larger step would close all windows.
+#: A client's clock may be ahead of the server's by this many milliseconds. A later time is taken for an error.
 _AHEAD = 3_600_000
 
 
@@ -43,14 +43,14 @@ def json_body(call: Call) -> Any:
 
 
 def json_object(call: Call, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """The body as a JSON object with these members at most; an empty body is an empty object."""
+    """The body as a JSON object with no members other than these; an empty body is an empty object."""
     if not call.request.body:
         return {}
     return checked_object(json_body(call), allowed)
 
 
 def checked_object(value: Any, allowed: tuple[str, ...], where: str = "body") -> dict[str, Any]:
-    """An object with these members at most."""
+    """An object with no members other than these."""
     if not isinstance(value, dict):
         raise Problem(422, "invalid", f"{where}: must be an object, got {typed(value)}")
     for name in value:
@@ -61,7 +61,7 @@ def checked_object(value: Any, allowed: tuple[str, ...], where: str = "body") ->
 
 
 def object_and_raw(body: bytes, member: str) -> tuple[Any, str | None]:
-    """A JSON body, and the text of one of its members as it was sent."""
+    """A JSON body, and the text of one of its members as sent."""
     try:
         value, raw = parse_json_with_raw(body, member)
     except MillstreamError as error:
@@ -91,7 +91,8 @@ def weight(body: dict[str, Any]) -> float:
 
 
 def event_time(body: dict[str, Any], now: int) -> int | None:
-    """The time of an event in milliseconds: from seconds since 1970 or a string of ISO 8601; None if not given."""
+    """The time that a client gives, in milliseconds: from seconds since 1970 or an ISO 8601 string; None if not
+    given. It is stored and shown, but closes no window: only the server's clock does."""
     ts = body.get("ts")
     if ts is None:
         return None

@@ -1,4 +1,4 @@
-"""Is the server alive, and is it ready?"""
+"""Liveness and readiness of the server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from millstream.serve.requests import Call, Problem, Reply
 __all__ = ["OPERATIONS", "STALL"]
 
 
-#: Seconds after which the handler or a learner counts as hanging.
+#: Seconds after which the handler or a learner is considered to hang.
 STALL = 10.0
 
 
 def healthz(call: Call) -> Reply:
-    """Alive: no learner hangs. The HTTP server answers this itself, unless a learner hangs in the log thread."""
+    """Liveness: no learner hangs. The HTTP server replies itself, unless a learner hangs in the log thread.
+
+    A long operation, such as the replay of a rollback, is no hanging learner: see `readyz`.
+    """
     stalled = call.server.engine.committer.stalled(STALL)
     if stalled is not None:
         raise Problem(
@@ -23,13 +26,18 @@ def healthz(call: Call) -> Reply:
 
 
 def readyz(call: Call) -> Reply:
-    """Ready: the log was replayed, and records can be written."""
+    """Readiness: the log has been replayed, and records can be written."""
     committer = call.server.engine.committer
     if not call.server.is_ready:
         raise Problem(503, "not-ready", "the server is starting or stopping")
     if committer.disk_error is not None:
         raise Problem(503, "disk-full", committer.disk_error)
-    return Reply.json({"status": "ready", "seq": call.server.engine.state.seq})
+    found = {"status": "ready", "seq": call.server.engine.state.seq}
+    name = committer.operating(STALL)
+    if name is not None:
+        # Predictions continue, so the server is ready.
+        found["detail"] = f"{name}: an operation has been running for more than {STALL:g} seconds; labels wait"
+    return Reply.json(found)
 
 
 OPERATIONS = (

@@ -1,7 +1,7 @@
 """The Open Inference Protocol (version 2) over HTTP, and feedback: labels for the events that `infer` stored.
 
-A prediction by `infer` is an event as of `predict`. Its id is the id of the request, or that id and the number of
-the example if there are several: `id-0`, `id-1` and so on.
+A prediction by `infer` is an event, as with `predict`. Its id is the id of the request, or that id and the number
+of the example if there are several: `id-0`, `id-1` and so on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def server_ready(call: Call) -> Reply:
 
 
 def _champion(call: Call) -> tuple[Stream, ServedModel]:
-    """The model or route in the path, and the model that answers. A version must be the present one."""
+    """The model or route in the path, and the model that serves it. A version must be the current one."""
     stream = stream_of(call)
     state = call.server.engine.state
     route = state.routes.get(stream.name)
@@ -65,7 +65,7 @@ def _champion(call: Call) -> tuple[Stream, ServedModel]:
     wanted = call.values.get("version")
     if wanted is not None and wanted != served.version:
         present = "it has no name yet" if served.version is None else f"its newest version is {served.version!r}"
-        raise Problem(404, "unknown-version", f"only the present state of {stream.name!r} is served: {present}")
+        raise Problem(404, "unknown-version", f"only the current state of {stream.name!r} is served: {present}")
     return stream, served
 
 
@@ -137,7 +137,7 @@ def infer(call: Call) -> Reply:
 
 
 def _wanted(outputs: Any) -> list[str] | None:
-    """The names of the outputs that are asked for."""
+    """The names of the requested outputs."""
     if outputs is None:
         return None
     if not isinstance(outputs, list):
@@ -160,11 +160,11 @@ def _proposal(call: Call, stream: Stream, new: list[tuple[str, dict[str, Any], A
         id, x, answered = new[0]
         traced = f',"t":{as_json(trace[:128])}' if trace else ""
         text = f'{{"x":{as_json(x)},{answered.stored(is_route)}{traced}}}'
-        return Proposal(Kind.EVENT, stream, id, text, parsed=x)
+        return Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
     ids = [id for id, _, _ in new]
     stored = [event_members(answered, is_route, trace) for _, _, answered in new]
     text = pack_events(ids, [as_json(x) for _, x, _ in new], stored)
-    return Proposal(Kind.EVENTS, stream, None, text, parsed=ids)
+    return Proposal(Kind.EVENTS, stream, None, text, parsed=ids, given=ids)
 
 
 def feedback(call: Call) -> Reply | None:
@@ -184,9 +184,9 @@ def feedback(call: Call) -> Reply | None:
         raise Problem(422, "invalid", "y: it is missing")
     common: dict[str, Any] = {name: body[name] for name in ("weight", "ts") if name in body}
     now = call.server.engine.clock.now()
-    labels, at = [], None
+    labels = []
     for id, y in zip(ids, ys, strict=True):
-        label, at = label_of({"y": y, **common}, now)
+        label = label_of({"y": y, **common}, now)
         labels.append(label | {"id": check_id(id)})
     if call.span is not None:
         call.span.link([trace_of(call, stream, label["id"]) for label in labels[:100]])
@@ -203,13 +203,13 @@ def feedback(call: Call) -> Reply | None:
         call.respond(Reply.json({"model_name": stream.name, "results": results}))
 
     call.server.engine.committer.propose(
-        Proposal(Kind.LABELS, stream, None, "", parsed=labels, time=at, answer=answer)
+        Proposal(Kind.LABELS, stream, None, "", parsed=labels, sent=len(call.request.body), answer=answer)
     )
     return None
 
 
 def _with_error(reply: Reply) -> Reply:
-    """The reply with the member `error` that the protocol demands."""
+    """The reply with the member `error`, which the protocol requires."""
     import json
 
     if reply.status < 400:

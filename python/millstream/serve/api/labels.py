@@ -1,4 +1,4 @@
-"""Labels: joined with their events, learned once, and answered with their fate after they are on disk."""
+"""Labels: joined with their events and learned once; the reply, with the fate, is sent after they are on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from millstream.serve.trace_context import trace_of
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
 
 _MEMBERS = ("y", "ts", "weight", "x")
-#: Looking up a member of an enumeration takes 80 ns, several times a label.
+#: Labels are kept in memory while they wait.
+_LONGEST_LABEL = 4096
+#: Looking up an enum member takes 80 ns, and each label needs several.
 _LEARNED, _SCORED, _DUPLICATE = Fate.LEARNED, Fate.SCORED, Fate.DUPLICATE
 #: Members of a problem for each fate that refuses a label.
 _KINDS = {
@@ -32,13 +34,15 @@ _KINDS = {
 }
 
 
-def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None]:
-    """The members of a label that are stored, and its time."""
+def label_of(body: dict[str, Any], now: int) -> dict[str, Any]:
+    """The members of a label that are stored."""
     if "y" not in body:
         raise Problem(422, "invalid", "y: it is missing")
     y = body["y"]
     if y is not None and not isinstance(y, (bool, int, float, str)):
         raise Problem(422, "invalid", "y: must be a bool, number or string")
+    if isinstance(y, str) and len(y) > _LONGEST_LABEL:
+        raise Problem(422, "invalid", f"y: must have at most {_LONGEST_LABEL} characters, got {len(y)}")
     if isinstance(y, float) and not math.isfinite(y):
         raise Problem(422, "invalid", f"y: must be finite, got {y}")
     label: dict[str, Any] = {"y": y}
@@ -50,7 +54,7 @@ def label_of(body: dict[str, Any], now: int) -> tuple[dict[str, Any], int | None
     at = event_time(body, now)
     if at is not None:
         label["ts"] = at
-    return label, at
+    return label
 
 
 def outcome_members(outcome: Outcome) -> dict[str, Any]:
@@ -82,12 +86,18 @@ def put_label(call: Call) -> Reply | None:
     stream = stream_of(call)
     id = check_id(call.values["id"])
     body = checked_object(json_body(call), _MEMBERS)
-    label, at = label_of(body, call.server.engine.clock.now())
+    label = label_of(body, call.server.engine.clock.now())
     if call.span is not None:
         call.span.link([trace_of(call, stream, id)])
     respond = call.respond
     proposal = Proposal(
-        Kind.LABEL, stream, id, "", parsed=label, time=at, answer=lambda outcome: respond(label_reply(outcome, id))
+        Kind.LABEL,
+        stream,
+        id,
+        "",
+        parsed=label,
+        sent=len(call.request.body),
+        answer=lambda outcome: respond(label_reply(outcome, id)),
     )
     call.server.engine.committer.propose(proposal)
     return None
@@ -100,24 +110,22 @@ def post_labels(call: Call) -> Reply | None:
     now = call.server.engine.clock.now()
     results: list[dict[str, Any] | None] = []
     labels: list[dict[str, Any]] = []
-    latest: int | None = None
     for index, body in enumerate(batch.items):
         try:
             if index in batch.errors:
                 raise Problem(400, "malformed-json", batch.errors[index])
-            if type(body) is dict and len(body) == 2 and "id" in body and type(body.get("y")) in (bool, int, str):
-                # The common form has nothing else to check.
+            if type(body) is dict and len(body) == 2 and "id" in body and _is_common(body.get("y")):
+                # The common form needs no further checks.
                 check_id(body["id"])
                 labels.append(body)
                 results.append(None)
                 continue
             body = checked_object(body, ("id", *_MEMBERS), f"item {index}")
-            label, at = label_of(body, now)
+            label = label_of(body, now)
             label["id"] = check_id(body.get("id"))
         except (Problem, MillstreamError) as error:
             results.append(item_problem(index, error))
             continue
-        latest = at if latest is None or (at is not None and at > latest) else latest
         labels.append(label)
         results.append(None)
     if not labels:
@@ -133,9 +141,14 @@ def post_labels(call: Call) -> Reply | None:
         call.respond(batch.reply([_item(*next(found)) if each is None else each for each in results]))
 
     call.server.engine.committer.propose(
-        Proposal(Kind.LABELS, stream, None, "", parsed=labels, time=latest, answer=answer)
+        Proposal(Kind.LABELS, stream, None, "", parsed=labels, sent=len(call.request.body), answer=answer)
     )
     return None
+
+
+def _is_common(y: Any) -> bool:
+    kind = type(y)
+    return kind is bool or kind is int or (kind is str and len(y) <= _LONGEST_LABEL)
 
 
 def _item(label: dict[str, Any], outcome: Outcome) -> dict[str, Any]:

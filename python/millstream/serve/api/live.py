@@ -1,4 +1,4 @@
-"""Live figures: a model's quality and activity as JSON, and the same as Server-Sent Events."""
+"""Live metrics: the quality and activity of a model, as JSON and as Server-Sent Events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ def metrics(call: Call) -> Reply:
 
 
 def metrics_stream(call: Call) -> Reply | None:
-    """The same, then what is new, once a second. `Last-Event-ID` continues without doubled points."""
+    """The same, followed by updates once a second. With `Last-Event-ID`, a stream continues without duplicate
+    points."""
     return _streamed(call, stream_of(call).name)
 
 
 def live(call: Call) -> Reply | None:
-    """An overview of the server and of all models, then what is new, once a second."""
+    """An overview of the server and of all models, followed by updates once a second."""
     return _streamed(call, None)
 
 

@@ -11,7 +11,7 @@ __all__ = ["OPERATIONS"]
 
 
 def show_metrics(call: Call) -> Reply:
-    """All metrics in the text format of Prometheus."""
+    """All metrics in the Prometheus text format."""
     return Reply(200, metrics_page(call.server).text().encode(), CONTENT_TYPE)
 
 
@@ -21,7 +21,7 @@ OPERATIONS = (
         "/metrics",
         show_metrics,
         "metrics",
-        "Show metrics in the text format of Prometheus",
+        "Show metrics in the Prometheus text format",
         reads_state=True,
     ),
 )

@@ -16,7 +16,7 @@ from millstream.serve.served_model import ServedModel
 
 __all__ = ["OPERATIONS", "model_of", "status"]
 
-#: Bytes of a saved model.
+#: Maximum number of bytes of a saved model.
 OCTETS = "application/octet-stream"
 
 
@@ -30,7 +30,7 @@ def model_of(call: Call) -> ServedModel:
 
 
 def status(server: Any, name: str, *, curve: bool = False) -> dict[str, Any]:
-    """What a model or route has done so far."""
+    """The learned examples, metrics and label fates of a model or route."""
     state = server.engine.state
     with server.engine.committer.reading():
         stream = state.by_name[name]
@@ -42,10 +42,16 @@ def status(server: Any, name: str, *, curve: bool = False) -> dict[str, Any]:
         if route is not None:
             # `labels` are those of the stream; a route also counts the labels since its last promotion.
             found |= {"route": name, **route.describe(), "compared": route.labels}
+            found["promotions"] = _in_seconds(route.promotions)
             found["members"] = {each: _model_members(state.models[each], curve) for each in route.members}
         found |= {"labels": stream.status(), "policy": stream.policy.describe()}
-        found["quarantine"] = list(stream.quarantine)[-20:]
+        found["quarantine"] = _in_seconds(list(stream.quarantine)[-20:])
     return found
+
+
+def _in_seconds(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Entries with their time in seconds, the unit of the interface."""
+    return [entry | {"time": entry["time"] / 1000} for entry in entries]
 
 
 def _model_members(served: ServedModel, curve: bool) -> dict[str, Any]:
@@ -58,7 +64,7 @@ def _model_members(served: ServedModel, curve: bool) -> dict[str, Any]:
         "learned": served.learned,
         "scored": served.scored,
         "metrics": served.figures(),
-        "drifts": served.drifts[-100:],
+        "drifts": _in_seconds(served.drifts[-100:]),
     }
     if curve:
         recent = [f"recent_{served.metric_names[0]}"] if served.metric_names else []
@@ -77,7 +83,7 @@ def list_models(call: Call) -> Reply:
 
 
 def show_model(call: Call) -> Reply:
-    """One model or route: what it learned, how good it is, and what became of its labels."""
+    """One model or route: learned examples, metrics and label fates."""
     return Reply.json(status(call.server, stream_of(call).name, curve=call.query().get("curve") == "1"))
 
 
@@ -110,7 +116,7 @@ def _added(call: Call, name: str, model: Any, body: dict[str, Any]) -> Reply:
 
 
 def import_model(call: Call) -> Reply:
-    """A new model from the bytes of a saved file. Only the format of millstream is read, which holds data, not
+    """A new model from the bytes of a saved file. Only the millstream format is accepted, which contains data, not
     code."""
     name = check_name("name", call.values["model"])
     try:
@@ -134,7 +140,7 @@ def export_model(call: Call) -> Reply:
 
 
 def delete_model(call: Call) -> Reply:
-    """Remove a model. Its records stay in the log until they are trimmed."""
+    """Delete a model. Its records stay in the log until they are trimmed."""
     served = model_of(call)
     for route in call.server.engine.state.routes.values():
         if served.name in route.members:
@@ -145,9 +151,13 @@ def delete_model(call: Call) -> Reply:
 
 
 def put_policy(call: Call) -> Reply:
-    """Change the label policy, from the next record on."""
+    """Change the label policy, effective from the next record."""
     stream = stream_of(call)
-    policy = LabelPolicy.of(json_body(call))
+    changes = json_body(call)
+    if not isinstance(changes, dict):
+        raise Problem(422, "invalid", f"body: must be an object of settings, got {typed(changes)}")
+    # Settings that are not given stay as they are.
+    policy = LabelPolicy.of(stream.policy.describe() | changes)
     seq = call.server.engine.administer({"op": "policy", "stream": stream.name, "policy": policy.describe()})
     return Reply.json({"policy": policy.describe(), "seq": seq})
 

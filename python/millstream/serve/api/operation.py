@@ -1,4 +1,5 @@
-"""One operation of the interface, declared once: the handler, the OpenAPI document and the docs walk the list."""
+"""One operation of the HTTP interface, declared once for the handler, the OpenAPI document and the
+documentation."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ class Operation:
     summary: str
     #: Statuses of replies other than 200, each with its meaning.
     statuses: dict[int, str] = field(default_factory=dict)
-    #: Whether it holds the state still to read it, and so may wait while labels are learned.
+    #: Whether the operation locks the state to read it, and so may wait while labels are learned.
     reads_state: bool = False
 
     @property
     def is_slow(self) -> bool:
-        """Whether it waits for the log."""
+        """Whether the operation waits for the log."""
         return self.method != "GET" and (
             self.scope == "admin" or self.method == "DELETE" or "/activate" in self.path
         )

@@ -1,4 +1,5 @@
-"""The dashboard: static files of the package. They hold no data; the page reads the live feed with its token."""
+"""The dashboard: static files of the package. They contain no data; the page reads the live feed with its
+token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions: answered at once, and stored with their features so that a label can be learned later."""
+"""Predictions: returned immediately, and stored with their features so that a label can be learned later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 MEMBERS = ("id", "key", "x", "ts", "trace")
 _MEMBERS_OF_ONE = (*MEMBERS, "defer")
-#: Seconds that a prediction waits for a learner written in Python that is learning.
+#: Seconds that a prediction waits while a learner written in Python is learning.
 _LEARNING = 1.0
 
 
@@ -88,7 +88,7 @@ def predict_all(server: Any, stream: Stream, x: dict[str, Any], key: str) -> Ans
         try:
             predictions[name] = predicted(state.models[name], x)
         except (MillstreamError, Problem):
-            # A challenger that fails must not keep the route from answering.
+            # A failing challenger must not prevent the reply of the route.
             if name == chosen:
                 raise
     return Answered(chosen, state.models[chosen], predictions)
@@ -108,7 +108,7 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
 
 
 def _predicted_by_python(served: ServedModel, x: dict[str, Any]) -> Prediction:
-    # All models wait meanwhile, so that a learner that never returns must not hold up the handler for long.
+    # All models wait meanwhile, so a learner that never returns must not block the handler for long.
     if not served.lock.acquire(timeout=_LEARNING):
         raise Problem(503, "learner-busy", f"{served.title} has been learning for more than {_LEARNING:g} s")
     try:
@@ -144,10 +144,11 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     server.counters.predicted(stream.name, time.perf_counter() - start)
     given = body.get("trace") or call.trace
     trace = f',"t":{as_json(str(given)[:128])}' if given else ""
+    ts = "" if at is None else f',"ts":{at}'
     end = DEFERRED_END if body.get("defer") is True else "}"
-    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{end}'
+    text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{ts}{end}'
     reply = answered.reply(id, stream)
-    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, time=at)
+    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
     if call.request.query and call.query().get("wait") == "durable":
         proposal.answer = lambda outcome: call.respond(durable(outcome, reply))
         server.engine.committer.propose(proposal)
@@ -165,7 +166,7 @@ def durable(outcome: Any, reply: dict[str, Any]) -> Reply:
 
 
 def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply | None:
-    """The first prediction again, for a request that is sent again."""
+    """The first prediction, for a repeated request."""
     event = stored_event(call, stream, id, x)
     if event is None:
         return None
@@ -176,9 +177,11 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
 
 
 def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> StoredEvent | None:
-    """The event with an id, for a request that is sent again; another example with its id is refused."""
-    engine = call.server.engine
-    engine.committer.wait_for(stream.number, id)
+    """The event with an id, for a repeated request; a different example with the same id is refused.
+
+    Raises `Unsettled` if the event is not in the state yet: the request is then handled again.
+    """
+    call.server.engine.committer.in_flight.check(stream.number, id)
     found = stream.pending.find(id)
     if found is None:
         return None
@@ -193,17 +196,19 @@ def stored_event(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Stor
     return event
 
 
-def event_members(answered: Answered, is_route: bool, trace: Any = None) -> Any:
-    """What the record of a batch keeps of the predictions for one example."""
+def event_members(answered: Answered, is_route: bool, trace: Any = None, at: int | None = None) -> Any:
+    """The part of the predictions for one example that a batch record stores."""
     members = {name: _members(prediction) for name, prediction in answered.predictions.items()}
-    own = {"m": members, "s": answered.name} if is_route else members[answered.name]
+    own: dict[str, Any] = {"m": members, "s": answered.name} if is_route else members[answered.name]
     if trace:
         own["t"] = str(trace)[:128]
+    if at is not None:
+        own["ts"] = at
     return own if len(own) > 1 else own["y"]
 
 
 def item_problem(index: int, error: Exception) -> dict[str, Any]:
-    """What is wrong with an item of a batch."""
+    """The error of an item of a batch."""
     from millstream.serve.handler import problem_of
 
     return {"item": index, **problem_of(error).describe()}

@@ -1,4 +1,4 @@
-"""Routes: a champion and its challengers, and who is promoted."""
+"""Routes: a champion and its challengers, and promotions."""
 
 from __future__ import annotations
 
@@ -51,8 +51,16 @@ def put_route(call: Call) -> Reply:
             raise Problem(404, "unknown-model", f"no model named {each!r:.130}")
     roles = {str(engine.state.models[each].role) for each in members}
     if len(roles) > 1:
-        raise Problem(422, "invalid", f"challengers: models of different roles: {', '.join(sorted(roles))}")
-    Route.of(body)
+        raise Problem(
+            422, "invalid", f"challengers: models must have the same role, got {', '.join(sorted(roles))}"
+        )
+    rule = Route.of(body).rule
+    if rule is not None:
+        for each in members:
+            served = engine.state.models[each]
+            name_of_metric = rule.metric or next(iter(engine.state.models[members[0]].metric_names), None)
+            if served.metric_named(name_of_metric) is None:
+                raise Problem(422, "invalid", f"promote.metric: model {each!r} has no metric {name_of_metric!r}")
     policy = engine.state.by_name[name].policy if known is not None else engine.policy
     if body.get("policy") is not None:
         policy = LabelPolicy.of(body["policy"])
@@ -69,7 +77,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def delete_route(call: Call) -> Reply:
-    """Remove a route. Its models stay."""
+    """Delete a route. Its models are kept."""
     route = _route(call)
     seq = call.server.engine.administer({"op": "unroute", "route": route.name})
     call.server.sync_shortcuts()
@@ -77,7 +85,7 @@ def delete_route(call: Call) -> Reply:
 
 
 def promote(call: Call) -> Reply:
-    """Make a challenger the champion by hand."""
+    """Promote a challenger manually."""
     route = _route(call)
     body = checked_object(json_body(call), ("model", "why"))
     if body.get("model") not in route.challengers:
@@ -97,6 +105,6 @@ OPERATIONS = (
     Operation("GET", "/v1/routes", list_routes, "metrics", "List routes", reads_state=True),
     Operation("GET", "/v1/routes/{route}", show_route, "metrics", "Show a route", _UNKNOWN, reads_state=True),
     Operation("PUT", "/v1/routes/{route}", put_route, "admin", "Create or change a route", {201: "created"}),
-    Operation("DELETE", "/v1/routes/{route}", delete_route, "admin", "Remove a route", {404: "unknown route"}),
+    Operation("DELETE", "/v1/routes/{route}", delete_route, "admin", "Delete a route", {404: "unknown route"}),
     Operation("POST", "/v1/routes/{route}/promote", promote, "admin", "Promote a challenger"),
 )

@@ -18,7 +18,8 @@ def ref(name: str) -> Schema:
 
 
 def _object(required: str = "", *, closed: bool = False, about: str = "", **properties: Any) -> Schema:
-    """An object; `required` has the names of required members. Requests are closed; replies may get new ones."""
+    """An object; `required` has the names of required members. Requests accept no other members; replies may have
+    new ones."""
     found: Schema = {"type": "object", "properties": properties}
     if about:
         found["description"] = about
@@ -47,10 +48,10 @@ _SPAN = _described(["number", "string"], 'Seconds, or a string such as "7d".')
 _TIME = _described(["number", "string"], "Seconds since 1970, or ISO 8601 with a time zone.")
 _WEIGHT = _described("number", "Weight of the example.", minimum=0, default=1)
 _LABEL = _described(["boolean", "number", "string", "null"], "The label.")
-_FATE = _described("string", "What became of the label.", enum=[fate.word for fate in Fate])
+_FATE = _described("string", "The fate of the label.", enum=[fate.word for fate in Fate])
 _TRACE = _described("string", "A W3C traceparent, stored with the event.")
 _X = ref("Features")
-_DEFER = _described("boolean", "Whether the label is learned only after the event was activated.", default=False)
+_DEFER = _described("boolean", "Whether the label is learned only after the event is activated.", default=False)
 _PREDICT_MEMBERS: dict[str, Any] = {"id": _ID, "key": _STRING, "x": _X, "ts": _TIME, "trace": _TRACE}
 
 _PROBLEM = _object(
@@ -73,7 +74,7 @@ _PREDICTION = _object(
     seq=_SEQ,
     y=_described(["boolean", "number", "string", "array", "null"], "The prediction; null before the first label."),
     proba=_described("object", "Probability of each class.", additionalProperties={"type": "number"}),
-    stored=_described("boolean", "Whether the event was handed to the log."),
+    stored=_described("boolean", "Whether the event was passed to the log."),
     repeated=_described("boolean", "Whether this id was predicted before: y is the first prediction."),
 )
 _POLICY_MEMBERS: dict[str, Any] = {
@@ -91,7 +92,7 @@ _ROUTE_MEMBERS: dict[str, Any] = {
     "challengers": _list(_NAME),
     "mode": {"type": "string", "enum": ["shadow", "split"]},
     "split": _described(
-        "object", "Fraction of the keys of each challenger.", additionalProperties={"type": "number"}
+        "object", "Fraction of the keys that each challenger serves.", additionalProperties={"type": "number"}
     ),
     "promote": {"oneOf": [ref("PromotionRule"), {"type": "null"}]},
 }
@@ -123,7 +124,7 @@ SCHEMAS: dict[str, Schema] = {
     "Prediction": _PREDICTION,
     "BatchPrediction": {"anyOf": [ref("Prediction"), ref("ItemProblem")]},
     "ItemProblem": _object(
-        "status", about="What is wrong with an item of a batch.", item=_COUNT, **_PROBLEM["properties"]
+        "status", about="The error of an item of a batch.", item=_COUNT, **_PROBLEM["properties"]
     ),
     "LabelRequest": _object("y", closed=True, **_LABEL_MEMBERS),
     "LabelItem": _object("id y", closed=True, id=_ID, **_LABEL_MEMBERS),
@@ -141,6 +142,8 @@ SCHEMAS: dict[str, Schema] = {
         y=_ANY,
         label={"type": "string", "enum": ["waiting", "labelled", "window over"]},
         label_seq=_SEQ,
+        ts={"type": "number"},
+        label_ts={"type": "number"},
     ),
     "Activated": _object("id activated", id=_ID, activated=_BOOL),
     "Forgotten": _object("id forgotten seq", id=_ID, forgotten=_BOOL, seq=_SEQ),
@@ -164,9 +167,9 @@ SCHEMAS: dict[str, Schema] = {
     "RollbackRequest": _object(
         closed=True,
         to=_described(
-            ["string", "integer", "null"], "A version, or the number of a record; by default the present."
+            ["string", "integer", "null"], "A version, or a record number; the default is the current state."
         ),
-        exclude=_described("array", "Ids of events whose labels are left out.", items=_ID),
+        exclude=_described("array", "Ids of events whose labels are excluded.", items=_ID),
     ),
     "RolledBack": _object(
         "model to excluded seq", model=_NAME, to=_SEQ, excluded=_COUNT, seq=_SEQ, learned=_COUNT

@@ -1,4 +1,4 @@
-"""Arrow tables in requests: nothing is read out of one before it is known to be plain, bounded and well formed.
+"""Arrow tables in requests: no values are read before the table is known to be plain, bounded and well formed.
 
 Arrow's reader trusts its input: wrong offsets crash the process, and a few kilobytes of compressed buffers or of
 indices into a dictionary can stand for gigabytes.
@@ -20,7 +20,7 @@ from millstream.serve.requests import Problem
 
 __all__ = ["checked_table", "infinite_rows"]
 
-#: Bytes of all strings of a table after they are looked up in their dictionaries.
+#: Maximum number of bytes of all strings of a table, after dictionary decoding.
 _MOST_TEXT = 256 << 20
 
 #: Fields of the flatbuffers `Message`, `DictionaryBatch` and `RecordBatch` of the Arrow format.
@@ -46,7 +46,7 @@ def checked_table(data: bytes, most_rows: int) -> pa.Table:
 
 
 def infinite_rows(table: pa.Table) -> dict[int, str]:
-    """Rows with an infinite number, which JSON cannot hold, each with what is wrong with it."""
+    """Rows with an infinite number, which JSON cannot represent, each with its error."""
     found: dict[int, str] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         for part in column.flatten() if pa.types.is_struct(column.type) else [column]:
@@ -62,7 +62,7 @@ def _check_schema(schema: pa.Schema) -> None:
         if field.name in seen:
             raise Problem(400, "malformed-arrow", f"{quoted(field.name)}: duplicate column")
         seen.add(field.name)
-        # The features of an unknown event come along with its label.
+        # A label may include the features of an unknown event.
         is_features = field.name == "x" and pa.types.is_struct(field.type)
         for kind in [each.type for each in field.type] if is_features else [field.type]:
             if not _is_plain(kind):
@@ -96,13 +96,13 @@ def _text_size(column: pa.ChunkedArray) -> int:
         return sum(map(_view_size, column.chunks))
     if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
-    # By number, because a sum of lengths is cheaper than the strings.
+    # By index, because summing lengths is cheaper than decoding the strings.
     sizes = [pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() for chunk in column.chunks]
     return sum(size or 0 for size in sizes)
 
 
 def _view_size(chunk: pa.Array) -> int:
-    # A view has 16 bytes, and starts with the length of its string.
+    # A view has 16 bytes and starts with the length of its string.
     lengths = np.frombuffer(chunk.buffers()[1] or b"", np.int32)[::4]
     return int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""Tensors of the Open Inference Protocol: examples out of input tensors, and output tensors out of predictions."""
+"""Tensors of the Open Inference Protocol: input tensors to examples, and predictions to output tensors."""
 
 from __future__ import annotations
 
@@ -21,27 +21,25 @@ _ELEMENTS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_INTEGERS, (int,)),
     **dict.fromkeys(_FLOATS, (int, float)),
 }
-#: Examples of one request.
+#: Maximum number of examples of a request.
 _MOST_EXAMPLES = 100_000
 
 
 def examples(inputs: Any) -> list[dict[str, Any]]:
     """The examples in input tensors.
 
-    A tensor of the shape [n] or [n, 1] holds the values of the feature with its name. One of the shape [n, d]
-    holds d features, whose names are the parameter `names`: a list, or a string with commas.
+    A tensor of shape [n] or [n, 1] holds the values of the feature with its name. A tensor of shape [n, d] holds d
+    features, whose names are given by the parameter `names`: a list, or a comma-separated string.
     """
     if not isinstance(inputs, list) or not inputs:
-        raise Problem(422, "invalid", "inputs: must be a list of tensors that is not empty")
+        raise Problem(422, "invalid", "inputs: must be a non-empty list of tensors")
     columns: dict[str, list[Any]] = {}
     number = None
     for index, tensor in enumerate(inputs):
         where = f"inputs[{index}]"
         names, rows = _columns(tensor, where)
         if number is not None and len(rows) != number:
-            raise Problem(
-                422, "invalid", f"{where}: all tensors must have as many rows: {number} expected, got {len(rows)}"
-            )
+            raise Problem(422, "invalid", f"{where}: all tensors must have {number} rows, got {len(rows)}")
         number = len(rows)
         for place, name in enumerate(names):
             if name in columns:
@@ -55,7 +53,7 @@ def _columns(tensor: Any, where: str) -> tuple[list[str], list[list[Any]]]:
     checked = checked_object(tensor, ("name", "shape", "datatype", "parameters", "data"), where)
     name, shape, datatype = checked.get("name"), checked.get("shape"), checked.get("datatype")
     if not isinstance(name, str) or not name:
-        raise Problem(422, "invalid", f"{where}: name: must be a string that is not empty, got {typed(name)}")
+        raise Problem(422, "invalid", f"{where}: name: must be a non-empty string, got {typed(name)}")
     if not isinstance(datatype, str) or datatype not in _ELEMENTS:
         known = ", ".join(_ELEMENTS)
         raise Problem(422, "invalid", f"{where}: datatype: must be one of {known}, got {typed(datatype)}")
@@ -117,7 +115,7 @@ def _names(name: str, width: int, parameters: Any, where: str) -> list[str]:
 
 
 def checked_parameters(parameters: Any, where: str) -> dict[str, Any]:
-    """Parameters: an object whose other members are for other servers."""
+    """The parameters of a tensor; members for other servers are ignored."""
     if parameters is None:
         return {}
     if not isinstance(parameters, dict):
@@ -126,7 +124,7 @@ def checked_parameters(parameters: Any, where: str) -> dict[str, Any]:
 
 
 def predict_tensor(values: list[Any]) -> dict[str, Any]:
-    """The predictions. A null means that nothing was learned yet."""
+    """The predictions. Null means that nothing has been learned yet."""
     known = [value for value in values if value is not None]
     shape = [len(values)]
     if known and all(isinstance(value, list) for value in known):
@@ -153,7 +151,7 @@ def proba_tensor(predictions: list[Prediction]) -> dict[str, Any] | None:
     labels: dict[tuple[type, Any], int] = {}
     for prediction in predictions:
         for label, _ in prediction.proba or ():
-            # A learner written in Python may tell True from 1.
+            # A learner written in Python may distinguish True from 1.
             labels.setdefault((type(label), label), len(labels))
     data = [0.0] * (len(predictions) * len(labels))
     for row, prediction in enumerate(predictions):

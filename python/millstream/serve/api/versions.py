@@ -1,4 +1,4 @@
-"""Versions of a model: name a state, go back to one, and remove what poisoned labels taught."""
+"""Versions of a model: name a state, restore a state, and remove the effect of poisoned labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def list_versions(call: Call) -> Reply:
 
 
 def create_version(call: Call) -> Reply:
-    """Name the present state."""
+    """Name the current state."""
     served = model_of(call)
     body = json_object(call, ("version",))
     name = check_name("version", body.get("version") or f"v{len(served.versions) + 1}")
@@ -56,7 +56,7 @@ def rollback(call: Call) -> Reply:
 
 
 def _target(call: Call, served: Any, to: Any) -> int:
-    """The record to go back to: a version, its number, or the present."""
+    """The record to restore: that of a version, a record number, or the current one."""
     last: int = call.server.engine.state.seq
     if to is None:
         return last
@@ -72,12 +72,12 @@ def _target(call: Call, served: Any, to: Any) -> int:
     return to
 
 
-_ROLLBACK = {404: "unknown version", 422: "the log does not reach back so far"}
+_ROLLBACK = {404: "unknown version", 422: "the log no longer contains the record"}
 
 OPERATIONS = (
     Operation("GET", "/v1/models/{model}/versions", list_versions, "metrics", "List versions"),
     Operation(
-        "POST", "/v1/models/{model}/versions", create_version, "admin", "Name the present state", {201: "named"}
+        "POST", "/v1/models/{model}/versions", create_version, "admin", "Name the current state", {201: "named"}
     ),
-    Operation("POST", "/v1/models/{model}/rollback", rollback, "admin", "Go back to a state", _ROLLBACK),
+    Operation("POST", "/v1/models/{model}/rollback", rollback, "admin", "Restore a state", _ROLLBACK),
 )

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { NONE, short } from "./format.js";
 
 const SIDE = 2000;
-// The first points of a curve rest on few labels. They may stretch the scale by this factor at most.
+// The first points of a curve are based on few labels. They may stretch the scale by at most this factor.
 const MOST_STRETCH = 4;
 const MOST_MARKS = 100;
 
@@ -61,7 +61,7 @@ export function lineChart({ id, label, lines, x, marks = [], markName = "drift",
   return h("div", { class: "chart" }, plot, legend(lines, marks.length && markName), cut(scale, shown));
 }
 
-// The parts of a chart are pairs of a shape, which scales with the page, and of words, which do not.
+// The parts of a chart are pairs of a shape, which scales with the page, and text, which does not.
 function gridLine(tick, down, shown) {
   const line = h("path", { class: "grid", d: `M0 ${down(tick).toFixed(0)}H${SIDE}` });
   return [line, h("span", { class: "y", style: { top: place(down(tick)) } }, shown(tick))];
@@ -112,7 +112,7 @@ function place(value) {
   return `${((100 * value) / SIDE).toFixed(2)}%`;
 }
 
-// A line with gaps where a value is unknown. A point alone becomes a dot.
+// A line with gaps where a value is unknown. An isolated point becomes a dot.
 function trace(line, across, down) {
   const parts = [];
   let isOpen = false;

@@ -60,14 +60,14 @@ function morph(old, next) {
     return;
   }
   for (const { name } of [...old.attributes]) {
-    // The reader opens and closes details.
+    // The user opens and closes details.
     if (!next.hasAttribute(name) && name !== "style" && name !== "open") old.removeAttribute(name);
   }
   for (const { name, value } of next.attributes) {
     if (name !== "style" && name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   if (old.style.cssText !== next.style.cssText) old.style.cssText = next.style.cssText;
-  // What somebody types stays.
+  // Keep the text that the user types.
   if (old.nodeName !== "INPUT") morphChildren(old, next);
   else if (old.type === "radio") old.checked = next.hasAttribute("checked");
 }

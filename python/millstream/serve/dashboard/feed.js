@@ -1,5 +1,5 @@
-// Server-Sent Events by fetch, because EventSource cannot send a token. The last id goes along when the connection
-// is made again, so that the server sends only what is new.
+// Server-Sent Events with fetch, because EventSource cannot send a token. A reconnection sends the last id, so that the
+// server sends only new data.
 
 const SILENCE = 15000;
 const LONGEST_PAUSE = 10000;
@@ -37,7 +37,7 @@ export class Feed {
       if (!reply.ok) throw new Error(`status ${reply.status}`);
       await this.read(reply.body.getReader());
     } catch {
-      // Whatever the cause, the connection is made again below.
+      // Whatever the cause, the feed reconnects below.
     }
     this.retry();
   }
@@ -60,7 +60,7 @@ export class Feed {
     }
   }
 
-  // A connection that is silent for long is dead, whatever the operating system says.
+  // A connection that has been silent for long is considered lost, even if the operating system reports it as open.
   watch() {
     clearTimeout(this.watchdog);
     this.watchdog = setTimeout(() => this.abort.abort(), SILENCE);

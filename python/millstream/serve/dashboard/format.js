@@ -1,4 +1,4 @@
-// Numbers, times and sizes for people.
+// Formatting of numbers, times and sizes.
 
 export const NONE = "–";
 

@@ -1,4 +1,4 @@
-// Where the labels went: every received label has one fate, and the fates add up.
+// Label fates: every received label has one fate, and the fates add up.
 
 import { bar, bars } from "./charts.js";
 import { h } from "./dom.js";
@@ -7,14 +7,14 @@ import { activity, COLUMN, facts, section, table } from "./pieces.js";
 
 const FATES = {
   learned: "The model learned it.",
-  scored: "Compared with the prediction; the model learns without labels.",
+  scored: "Compared with the prediction of a model that learns without labels.",
   collected: "Waits for the window of its event to close.",
-  parked: "Arrived before its event, and waits for it.",
-  duplicate: "The same label again. Nothing was learned twice.",
-  conflict: "Another value for an event that has a label.",
-  unknown: "No event has this id. It can be sent again with its features x.",
-  late: "Arrived after the window of its event.",
-  dead_letter: "Arrived late, and is kept without learning.",
+  parked: "Arrived before its event and waits for it.",
+  duplicate: "Received before; not learned twice.",
+  conflict: "A different label of an event that already has one.",
+  unknown: "No event has this id. Send the label again with the features x to learn it.",
+  late: "Arrived after the window of its event closed.",
+  dead_letter: "Arrived late; kept but not learned.",
   quarantined: "Could not be learned; the reason is in the quarantine.",
   expired: "Its event did not arrive in time.",
 };
@@ -73,7 +73,7 @@ export function fates(labels) {
       ["Predictions", count(labels.predictions)],
       ["Remembered events", count(labels.remembered)],
       ["Windows closed without a label", count(labels.closed_without_label)],
-      labels.default_labels > 0 && ["Default labels, made at the end of a window", count(labels.default_labels)],
+      labels.default_labels > 0 && ["Default labels of closed windows", count(labels.default_labels)],
     ),
   );
 }
@@ -91,12 +91,12 @@ export function delay(state) {
       "p",
       { class: "lead" },
       labels.mean_delay === null
-        ? "No label was joined with a prediction yet."
+        ? "No label has been joined with a prediction yet."
         : [h("b", {}, span(labels.mean_delay)), " after its prediction, on average"],
     ),
     activity({
       id: "delay",
-      label: "Mean delay of the labels of each second",
+      label: "Mean label delay per second",
       samples,
       lines: [
         {
@@ -131,7 +131,7 @@ export function remembered(samples, labels, policy) {
     h(
       "p",
       { class: "note" },
-      `An event waits ${span(policy.window)} for its label, and is known for twice that time.`,
+      `An event waits ${span(policy.window)} for its label, and is remembered for twice that time.`,
     ),
   );
 }
@@ -152,11 +152,11 @@ export function quarantine(entries) {
           rows,
           { kind: "words quarantine", caption: "Labels that could not be learned" },
         )
-      : h("p", { class: "note" }, "No label was refused by the model."),
+      : h("p", { class: "note" }, "The model has not refused any labels."),
   );
 }
 
-// Durations in buckets, from the first to the last that is not empty.
+// A histogram of durations, from the first to the last non-empty bucket.
 export function histogram({ bounds, counts }, what) {
   const first = counts.findIndex((number) => number > 0);
   if (first < 0) return null;

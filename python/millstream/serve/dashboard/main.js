@@ -1,4 +1,4 @@
-// Chooses the page by the address, follows its feed, and asks for a token if the server wants one.
+// Selects the page by the URL, follows its feed, and asks for a token if the server requires one.
 
 import { readValues } from "./cursor.js";
 import { h, render } from "./dom.js";
@@ -74,7 +74,7 @@ function refused(code, detail) {
   draw();
 }
 
-// Many changes within one frame are drawn once.
+// Several changes within one frame are drawn once.
 function draw() {
   if (!page.isDrawn) return;
   page.isDrawn = false;
@@ -97,7 +97,7 @@ function drawNow() {
       h(
         "span",
         {},
-        "Read-only page; the same numbers as JSON: ",
+        "This page is read-only. The same data as JSON: ",
         h(
           "a",
           { href: page.name === null ? "/v1/models" : `/v1/models/${encodeURIComponent(page.name)}/metrics` },
@@ -119,7 +119,7 @@ function pill() {
   const [mark, words] = {
     connecting: ["○", "Connecting"],
     live: ["●", "Live"],
-    lost: ["◌", `Connection lost, next try in ${page.pause} s`],
+    lost: ["◌", `Connection lost, retrying in ${page.pause} s`],
     refused: ["■", "Not connected"],
   }[page.connection];
   return h("span", { class: `pill ${page.connection}` }, h("span", { "aria-hidden": "true" }, mark), ` ${words}`);
@@ -129,12 +129,12 @@ function warnings() {
   const server = page.state?.server;
   const found = [];
   if (server?.disk_error)
-    found.push(`✖ The disk does not take records: labels are refused, predictions go on. ${server.disk_error}`);
-  if (page.stalled) found.push(`✖ A learner has not returned for ${span(page.stalled)}. The numbers wait for it.`);
+    found.push(`✖ Records cannot be written to disk: labels are refused, predictions continue. ${server.disk_error}`);
+  if (page.stalled) found.push(`✖ A learner has not returned for ${span(page.stalled)}. Numbers are not updated.`);
   if (server && !server.ready) found.push("▲ The server is stopping.");
   if (server?.lost_events)
     found.push(
-      `▲ ${server.lost_events} predictions were answered but not stored: their labels need the features x.`,
+      `▲ ${server.lost_events} predictions were returned but not stored: their labels must include the features x.`,
     );
   return found.map((words) => h("p", { class: "banner" }, words));
 }
@@ -162,7 +162,7 @@ function refusal({ code, detail }) {
     h(
       "p",
       { class: "sub" },
-      "A token with the scope “metrics” or “admin”. It stays in this tab and is forgotten when the tab is closed.",
+      "Enter a token with the scope “metrics” or “admin”. It is kept in this tab until the tab is closed.",
     ),
     h(
       "form",

@@ -1,5 +1,5 @@
-// The page of one model or route. It first answers what people ask first: did it learn, how good is it, where are
-// my labels.
+// The page of one model or route. It starts with the most common questions: did it learn, how good is it, and where
+// are my labels.
 
 import { lineChart, ticks } from "./charts.js";
 import { h } from "./dom.js";
@@ -9,7 +9,7 @@ import { pageOf } from "./overview.js";
 import { COLUMN, facts, section, table, traffic } from "./pieces.js";
 import { routeSection } from "./route.js";
 
-// Places in a point of a curve: labels scored, record, time, the recent metric, then all metrics.
+// Indices in a point of a curve: labels scored, record, time, the recent metric, then all metrics.
 const SCORED = 0;
 const TIME = 2;
 const RECENT = 3;
@@ -78,9 +78,9 @@ function learnedAnswer({ labels, name, routes, server, samples }, member) {
       `up to record ${count(member.seq)} of ${count(server.seq)}${when}`,
     );
   }
-  if (!labels.predictions) return answer(question, "Not yet", "no prediction was asked for");
+  if (!labels.predictions) return answer(question, "Not yet", "no predictions were requested");
   const hint = routes.length
-    ? `its labels come through ${routes.join(", ")}`
+    ? `labels arrive through ${routes.join(", ")}`
     : `send labels with PUT /v1/models/${name}/labels/{id}`;
   return answer(question, "Not yet", `${plural(labels.predictions, "prediction")}, ${hint}`);
 }
@@ -104,7 +104,7 @@ function qualityAnswer({ is_route: isRoute }, member) {
 function labelAnswer({ labels, routes }) {
   const question = "Where are my labels?";
   if (!labels.received && routes.length)
-    return answer(question, "In a route", `they come through ${routes.join(", ")}`);
+    return answer(question, "In a route", `they arrive through ${routes.join(", ")}`);
   const waiting = waitingOf(labels);
   const refused = sumOf(labels) - labels.fates.learned - labels.fates.scored - waiting;
   const learned = labels.fates.learned + labels.fates.scored;
@@ -137,7 +137,7 @@ function quality(state, names, choice) {
     metrics.length > 1 &&
     facts(...metrics.map((metric) => [`${metric}, all labels`, figure(state.members[names[0]].metrics[metric])]));
   return section(
-    "Quality of the predictions as served",
+    "Quality of served predictions",
     tabs,
     curves(state, names, metrics[chosen], chosen),
     figures,
@@ -173,7 +173,7 @@ function curves(state, names, metric, chosen) {
         now: figure(metrics[metric]),
       });
     }
-    // Marks of several models could not be told apart.
+    // Marks of several models could not be distinguished.
     if (index === 0) marks.push(...drifts.map((drift) => drift.scored));
   });
   const last = Math.max(...names.map((name) => state.members[name].scored), 0);
@@ -195,19 +195,19 @@ function curves(state, names, metric, chosen) {
     marks,
     markName,
     read: figure,
-    empty: "The curve starts with the first label of a prediction.",
+    empty: "The curve starts with the first labelled prediction.",
   });
 }
 
 function driftNote(state, names) {
   const found = names.flatMap((name) => state.members[name].drifts.map((drift) => ({ ...drift, name })));
-  if (!found.length) return h("p", { class: "note" }, "No drift of the error was detected (ADWIN).");
+  if (!found.length) return h("p", { class: "note" }, "No error drift detected (ADWIN).");
   const last = found.reduce((best, drift) => (drift.seq > best.seq ? drift : best));
   const who = names.length > 1 ? ` of ${last.name}` : "";
   return h(
     "p",
     { class: "note" },
-    `▼ The error${who} drifted last after ${count(last.scored)} labels, ${moment(last.time)} (ADWIN).`,
+    `▼ The last drift of the error${who} was after ${count(last.scored)} labels, ${moment(last.time)} (ADWIN).`,
   );
 }
 
@@ -215,7 +215,7 @@ function latency(found) {
   if (!found)
     return section(
       "Latency of predictions",
-      h("p", { class: "note" }, "No prediction since the start of the server."),
+      h("p", { class: "note" }, "No predictions since the server started."),
     );
   return section(
     "Latency of predictions",
@@ -226,7 +226,7 @@ function latency(found) {
       ["Mean", span(found.mean)],
     ),
     histogram(found, "predictions"),
-    h("p", { class: "note" }, "Time of the model itself, without the network, since the start of the server."),
+    h("p", { class: "note" }, "Time to compute a prediction, excluding the network, since the server started."),
   );
 }
 
@@ -243,7 +243,7 @@ function versions(member, champion) {
           rows,
           { caption: "Named versions" },
         )
-      : h("p", { class: "note" }, "No version was named yet."),
+      : h("p", { class: "note" }, "No versions have been named yet."),
   );
 }
 

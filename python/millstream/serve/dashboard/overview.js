@@ -80,12 +80,12 @@ function card(row) {
 }
 
 function learnedLine(row) {
-  if (!row.learned) return row.predictions ? "Nothing learned yet" : "No request yet";
+  if (!row.learned) return row.predictions ? "Nothing learned yet" : "No requests yet";
   return `${plural(row.learned, "example")} learned, ${count(row.scored)} scored`;
 }
 
 function labelLine(row) {
-  if (!row.received && row.routes.length) return `Labels come through ${row.routes.join(", ")}`;
+  if (!row.received && row.routes.length) return `Labels arrive through ${row.routes.join(", ")}`;
   const waiting = row.waiting_labels ? `${count(row.waiting_labels)} waiting` : "none waiting";
   return `${plural(row.received, "label")} received, ${waiting}`;
 }
@@ -117,7 +117,7 @@ function requests(http) {
       ["Waiting", count(http.waiting)],
       ["Refused or too slow", count(http.refused)],
     ),
-    h("p", { class: "note" }, "From the complete request to its answer, since the start of the server."),
+    h("p", { class: "note" }, "Time from the complete request to its reply, since the server started."),
   );
 }
 
@@ -136,7 +136,7 @@ function log(server) {
       ["Predictions not stored", count(server.lost_events)],
       ["Started", `${span(Math.round(server.uptime))} ago, from ${start}`],
     ),
-    recovery.notes.length > 0 && h("h3", {}, "Notes of the start"),
+    recovery.notes.length > 0 && h("h3", {}, "Notes from the start"),
     recovery.notes.length > 0 &&
       h(
         "ul",

@@ -1,4 +1,4 @@
-// Pieces that several views share.
+// Components shared by several views.
 
 import { lineChart } from "./charts.js";
 import { h } from "./dom.js";
@@ -61,7 +61,7 @@ export function facts(...pairs) {
   );
 }
 
-// Places of the columns of a sample: tick, time, predictions, labels, delay, remembered, p99.
+// Column indices of a sample: tick, time, predictions, labels, delay, remembered, p99.
 export const COLUMN = { time: 1, predictions: 2, labels: 3, delay: 4, remembered: 5, p99: 6 };
 
 function recentTimes(samples) {

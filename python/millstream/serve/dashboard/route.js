@@ -1,4 +1,4 @@
-// A route: who answers, who is compared with it, and why somebody was promoted.
+// A route: its champion, its challengers, and its promotions.
 
 import { bar } from "./charts.js";
 import { h } from "./dom.js";
@@ -37,7 +37,7 @@ export function routeSection(route, members) {
     h("h3", {}, "Promotions"),
     route.promotions.length
       ? h("ol", { class: "notes", reversed: true }, [...route.promotions].reverse().map(promotion))
-      : h("p", { class: "note" }, "Nobody was promoted yet."),
+      : h("p", { class: "note" }, "No promotions yet."),
   );
 }
 
@@ -53,18 +53,18 @@ function evidence(value, limit) {
 }
 
 function rule(route, limit) {
-  const compared = `${count(route.labels)} labels were compared since the champion started. `;
-  const duels = `${compared}A duel is a label that one of the two predicted better. `;
-  if (!route.promote) return `${duels}Promotion is by hand only.`;
+  const compared = `${count(route.labels)} labels have been compared with the current champion. `;
+  const duels = `${compared}A duel is a label that one of the two models predicted better. `;
+  if (!route.promote) return `${duels}Promotion is manual only.`;
   const { min_labels: least, significance } = route.promote;
   const condition = `its metric is better and its evidence reaches ${limit.toFixed(2)}`;
-  const chance = `which happens by chance with probability ${significance} at most`;
+  const chance = `which happens by chance with a probability of at most ${significance}`;
   return `${duels}A challenger is promoted after at least ${count(least)} labels if ${condition}, ${chance}.`;
 }
 
 function promotion({ seq, time, champion, before, why }) {
   const words = [h("b", {}, champion), ` replaced ${before} at record ${count(seq)}, ${moment(time)}: `];
-  if (why.by !== "rule") return h("li", {}, words, `by hand${why.why ? `, “${why.why}”` : ""}.`);
+  if (why.by !== "rule") return h("li", {}, words, `manually${why.why ? `, “${why.why}”` : ""}.`);
   const duels = `${count(why.wins)} wins and ${count(why.defeats)} defeats in ${count(why.labels)} labels`;
   return h("li", {}, words, `by rule, ${duels}, evidence ${signed(why.log_evidence)} of ${signed(why.limit)}.`);
 }

@@ -1,4 +1,4 @@
-// What the page knows. A "state" event replaces it; a "delta" event adds what is new.
+// The data of the page. A "state" event replaces it; a "delta" event adds new entries.
 
 const MOST_SAMPLES = 600;
 const MOST_ENTRIES = 50;
@@ -41,7 +41,7 @@ function joined(before, after, most) {
   return [...before, ...after].slice(-most);
 }
 
-// The server drops every second point of a full curve; the points that are here already follow the same rule.
+// The server drops every second point of a full curve; the points on this page follow the same rule.
 function curve(before, after) {
   const kept =
     before.every === after.every ? before.points : before.points.filter((point) => point[0] % after.every === 0);
