@@ -165,7 +165,9 @@ def test_an_unlearnable_label_is_quarantined_with_its_reason(server, connection,
     members = check(server, connection, ("PUT", LABEL, {"y": y}), 422, "unlearnable-label", "LinearRegression")
     assert members["fate"] == "quarantined"
     shown = connection.ask("GET", "/v1/models/m")[1]["quarantine"][-1]
-    assert (shown["id"], shown["y"]) == ("known", y)
+    # A number that no float can hold is shown as a short string.
+    expected = f"{str(y)[:200]}…" if isinstance(y, int) else y
+    assert (shown["id"], shown["y"]) == ("known", expected)
     assert shown["reason"] == members["detail"]
 
 

@@ -152,21 +152,22 @@ def test_the_number_of_waiting_requests_is_bounded():
         in_flight.when_settled(Unsettled(1, "z"), lambda: None)
 
 
-def test_the_bytes_that_wait_for_the_log_are_bounded(direct):
-    committer = direct.server.engine.committer
-    committer.max_queue_bytes = 1 << 20
-    text = "q" * 300_000
-    with Held(direct.server):
-        # The log thread takes the first one and waits for the state.
-        stored = [direct.post(BATCH, [{"x": {"s": text}}]).json[0].get("stored", True) for _ in range(8)]
-        assert stored == [True] * 3 + [False] * 5
-        labels = [{"id": f"l{n}", "y": True} for n in range(10_000)]
-        refused = direct.post("/v1/models/model/labels", labels)
-        assert (refused.status, refused.json["type"]) == (503, "/problems/queue-full")
-    assert until(lambda: committer.queued_bytes == 0)
-    # A request above the limit is accepted if it is alone.
-    assert direct.post("/v1/models/model/labels", labels).status == 200
-    assert direct.post(BATCH, [{"x": {"s": text}}]).json[0].get("stored", True) is True
+def test_the_bytes_that_wait_for_the_log_are_bounded(tmp_path):
+    settings = {"max_queue_bytes": 1 << 20}
+    with Direct(tmp_path / "data", model=linear_model.LogisticRegression(), engine_settings=settings) as direct:
+        committer = direct.server.engine.committer
+        text = "q" * 300_000
+        with Held(direct.server):
+            # The log thread takes the first one and waits for the state.
+            stored = [direct.post(BATCH, [{"x": {"s": text}}]).json[0].get("stored", True) for _ in range(8)]
+            assert stored == [True] * 3 + [False] * 5
+            labels = [{"id": f"l{n}", "y": True} for n in range(10_000)]
+            refused = direct.post("/v1/models/model/labels", labels)
+            assert (refused.status, refused.json["type"]) == (503, "/problems/queue-full")
+        assert until(lambda: committer.queued_bytes == 0)
+        # A request above the limit is accepted if it is alone.
+        assert direct.post("/v1/models/model/labels", labels).status == 200
+        assert direct.post(BATCH, [{"x": {"s": text}}]).json[0].get("stored", True) is True
 
 
 def test_a_group_of_labels_is_bounded_in_bytes(direct):

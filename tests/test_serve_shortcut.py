@@ -426,7 +426,8 @@ def test_a_label_right_after_its_prediction_finds_its_event(tmp_path):
     try:
         assert failures == []
         assert served.state.by_name["m"].fates["learned"] == 600
-        assert served.native >= 600
+        # A prediction that meets a lock of the log thread is left to Python.
+        assert served.native >= 500
     finally:
         served.close()
 

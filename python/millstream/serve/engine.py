@@ -87,6 +87,8 @@ class Engine:
         Limits of the log; by default everything is kept.
     salvage
         Open a damaged log without its damaged records.
+    max_queue_bytes
+        Limit of the estimated memory of records that wait for the log; requests above it get status 503.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Engine:
         read_only: bool = False,
         until: int | None = None,
         from_start: bool = False,
+        max_queue_bytes: int = 256 << 20,
         clock: Callable[[int], Clock] = Clock,
     ) -> None:
         self.given = dict(models or {})
@@ -137,7 +140,9 @@ class Engine:
         if read_only:
             return
         self.clock = clock(self.state.time)
-        self.committer = Committer(self.state, self.store, self.clock, snapshot=self._take_snapshot)
+        self.committer = Committer(
+            self.state, self.store, self.clock, max_queue_bytes=max_queue_bytes, snapshot=self._take_snapshot
+        )
 
     # ------------------------------------------------------------------------------------------------ recovery
 
