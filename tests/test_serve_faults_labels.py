@@ -15,8 +15,8 @@ import pytest
 import millstream
 from millstream import linear_model, serve
 from millstream.serve.clock import Clock
-from millstream.serve.encoding import ARROW, table_bytes
 from millstream.serve.engine import Engine
+from millstream.serve.formats import ARROW, table_bytes
 from millstream.serve.records import Kind
 from serving_process import LONG, Connection, replayed, until
 

@@ -12,16 +12,14 @@ from millstream._echo import typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.serve.administration import Administration
 from millstream.serve.encoding import (
-    ARROW,
-    NDJSON,
     arrow_table,
     as_json,
     is_frame,
     model_path,
     read_results,
     segment,
-    table_bytes,
 )
+from millstream.serve.formats import ARROW, NDJSON, table_bytes
 from millstream.serve.names import new_id
 from millstream.serve.transport import Response, ServeError, Transport
 

@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from millstream._echo import typed
 from millstream.errors import InvalidType, InvalidValue
+from millstream.serve.formats import ARROW, NDJSON
 from millstream.serve.transport import Response, ServeError
 
 __all__ = [
-    "ARROW",
-    "NDJSON",
     "arrow_table",
     "as_json",
     "is_frame",
@@ -24,11 +23,7 @@ __all__ = [
     "model_path",
     "read_results",
     "segment",
-    "table_bytes",
 ]
-
-ARROW = "application/vnd.apache.arrow.stream"
-NDJSON = "application/x-ndjson"
 
 
 def is_frame(rows: Any) -> bool:
@@ -50,14 +45,6 @@ def arrow_table(rows: Any) -> pa.Table:
         raise InvalidType(
             f"serve.Client: rows cannot be converted to an Arrow table ({first}), got {typed(rows)}"
         ) from None
-
-
-def table_bytes(table: pa.Table) -> bytes:
-    """A table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def read_results(body: bytes, content_type: str) -> list[dict[str, Any]]:

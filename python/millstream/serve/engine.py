@@ -22,7 +22,7 @@ from millstream.serve.disk import Disk
 from millstream.serve.event_reader import EventReader
 from millstream.serve.fold import MissingModel, State
 from millstream.serve.folder import DataFolder
-from millstream.serve.kept_states import KeptStates, reason_of, restored_model
+from millstream.serve.kept_states import KeptStates, reason_of
 from millstream.serve.log_mark import MARK, log_mark, mismatch, set_aside
 from millstream.serve.names import check_name
 from millstream.serve.policy import LabelPolicy
@@ -30,7 +30,7 @@ from millstream.serve.proposal import Proposal
 from millstream.serve.reader import RecordReader
 from millstream.serve.records import Kind
 from millstream.serve.retention import Retention, first_needed
-from millstream.serve.served_model import ServedModel
+from millstream.serve.served_model import ServedModel, is_data
 from millstream.serve.snapshots import (
     InvalidSnapshot,
     Snapshot,
@@ -116,7 +116,7 @@ class Engine:
         self.retention = retention
         self.snapshot_records, self.snapshot_seconds = snapshot_records, snapshot_seconds
         # A rebuild starts from the model as given.
-        self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not _is_data(model)}
+        self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not is_data(model)}
         self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
         #: Model states computed by replays within the current rebuild.
@@ -259,7 +259,7 @@ class Engine:
         too. Each is computed once; otherwise every further rollback would take twice as long."""
         known = self._rebuilt.get((name, to, exclude))
         if known is not None:
-            return restored_model(name, *known)
+            return ServedModel.restored(name, *known)
         self._depth += 1
         try:
             done = self._replayed(name, to, exclude)
@@ -383,11 +383,3 @@ class Engine:
                 self.store.trim(keep)
         except StoreFull as error:
             self.recovery.note(f"the log is not trimmed at record {state.seq}: {reason_of(error)}")
-
-
-def _is_data(model: Any) -> bool:
-    try:
-        model.to_bytes()
-    except (AttributeError, MillstreamError):
-        return False
-    return True

@@ -230,9 +230,7 @@ class State:
         """
         if found is None:
             if id in stream.parked:
-                first = stream.parked[id]
-                same = _same_label(first.y, first.w, body)
-                return Outcome(Fate.DUPLICATE if same else Fate.CONFLICT, first.seq)
+                return _parked_again(stream.parked[id], body)
             if stream.policy.early_window_ms or "x" in body:
                 return None
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
@@ -330,8 +328,7 @@ class State:
         if "x" in body:
             return self._learn_labelled(stream, id, body["x"], y, w, record, item)
         if id in stream.parked:
-            first = stream.parked[id]
-            return Outcome(Fate.DUPLICATE if _same_label(first.y, first.w, body) else Fate.CONFLICT, first.seq)
+            return _parked_again(stream.parked[id], body)
         if not stream.policy.early_window_ms:
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known")
         stream.parked[id] = ParkedLabel(y, w, record.seq, record.time)
@@ -530,7 +527,11 @@ class State:
         op = body["op"]
         if op == "create":
             served = ServedModel(
-                body["model"], self._make_model(body), body["metrics"], folder_id=body["folder_id"]
+                body["model"],
+                self._make_model(body),
+                body["metrics"],
+                folder_id=body["folder_id"],
+                native=body["native"],
             )
             self.models[served.name] = served
             self._add_stream(record.stream, served.name, LabelPolicy.of(body["policy"]))
@@ -621,12 +622,9 @@ class State:
 
     def restore(self, header: dict[str, Any], blobs: dict[str, bytes]) -> None:
         """Continue from a snapshot."""
-        import millstream
-
         for index, data in enumerate(header["models"]):
             parts = _under(blobs, f"models/{index}/")
-            served = ServedModel(data["name"], millstream.from_bytes(parts["model"]), data["metrics"])
-            served.restore(data, parts)
+            served = ServedModel.restored(data["name"], data, parts)
             self.models[served.name] = served
         for described in header["routes"]:
             route = Route.restored(described)
@@ -648,6 +646,11 @@ def prediction_of(body: dict[str, Any], model: str) -> Prediction | None:
         proba = [(label, p) for label, p in proba]
     prediction: Prediction = _new(Prediction, (body.get("y"), proba))
     return prediction
+
+
+def _parked_again(first: ParkedLabel, body: dict[str, Any]) -> Outcome:
+    """The outcome of a second label of an event that has not arrived yet."""
+    return Outcome(Fate.DUPLICATE if _same_label(first.y, first.w, body) else Fate.CONFLICT, first.seq)
 
 
 def _same_label(y: Any, w: float, body: dict[str, Any]) -> bool:

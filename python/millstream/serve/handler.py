@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import sys
-import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from millstream.errors import InvalidState, MillstreamError
+from millstream.errors import MillstreamError
 from millstream.serve.api import OPERATIONS, Operation
 from millstream.serve.bounded_pool import BoundedPool
-from millstream.serve.committer import QueueFull, Stopped
+from millstream.serve.committer import Stopped
 from millstream.serve.in_flight import Unsettled
 from millstream.serve.origin import check_origin
+from millstream.serve.problems import problem_of
 from millstream.serve.requests import Call, Problem, Reply, Request
-from millstream.serve.store_errors import StoreFailed, StoreFull
 from millstream.serve.tokens import Tokens
 
 __all__ = ["Handler"]
@@ -133,23 +130,3 @@ def _problem_reply(error: BaseException, request: Request) -> Reply:
         # The Open Inference Protocol requires the message in this member.
         problem.more["error"] = problem.detail
     return problem.reply()
-
-
-def problem_of(error: BaseException) -> Problem:
-    """An error as a problem."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, StoreFull):
-        return Problem(507, "disk-full", "the disk is full: nothing was stored; send it again later")
-    if isinstance(error, (StoreFailed, Stopped)):
-        return Problem(503, "stopping", str(error))
-    if isinstance(error, QueueFull):
-        return Problem(503, "queue-full", str(error))
-    if isinstance(error, InvalidState):
-        return Problem(422, "invalid-file", str(error))
-    if isinstance(error, MillstreamError):
-        return Problem(422, "invalid", str(error))
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Problem(507, "disk-full", "the disk is full: nothing was stored; send it again later")
-    traceback.print_exception(error, file=sys.stderr)
-    return Problem(500, "internal-error", f"{type(error).__name__}: {error}"[:500])

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import millstream
 from millstream.errors import InvalidState, MillstreamError
 from millstream.serve.log_mark import MARK, log_mark, mismatch, set_aside
 from millstream.serve.served_model import ServedModel
 from millstream.serve.snapshots import read_header, read_snapshot, snapshot_seqs, write_snapshot
 
-__all__ = ["KeptStates", "reason_of", "restored_model"]
+__all__ = ["KeptStates", "reason_of"]
 
 #: Number of states of a model that are kept.
 _MOST = 1000
@@ -58,7 +57,7 @@ class KeptStates:
         except InvalidState as error:
             self._note(f"state {seq} of {name} is not used: {error}")
             return None
-        return restored_model(name, found.header, found.blobs)
+        return ServedModel.restored(name, found.header, found.blobs)
 
     def ahead(self, last: int) -> Iterator[Path]:
         """The files of records after the end of the log."""
@@ -74,13 +73,6 @@ class KeptStates:
         if wrong is not None:
             set_aside(path)
         return wrong is None
-
-
-def restored_model(name: str, header: dict[str, Any], blobs: dict[str, bytes]) -> ServedModel:
-    """A saved model."""
-    served = ServedModel(name, millstream.from_bytes(blobs["model"]), header["metrics"])
-    served.restore(header, blobs)
-    return served
 
 
 def reason_of(error: Exception) -> str:

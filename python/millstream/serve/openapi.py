@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import millstream
-from millstream.serve.api.bodies import ARROW, NDJSON
 from millstream.serve.api.description import BATCH_TYPES, DESCRIPTIONS, HIDDEN, Description
 from millstream.serve.api.operation import Operation
 from millstream.serve.api.schemas import SCHEMAS, ref
+from millstream.serve.formats import ARROW, NDJSON
 from millstream.serve.requests import JSON
 
 __all__ = ["openapi_document"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import millstream
 from millstream import drift, metrics, roles
@@ -16,7 +16,7 @@ from millstream.roles import Role
 from millstream.serve.curve import Curve
 from millstream.serve.promotion import loss
 
-__all__ = ["Prediction", "ServedModel", "plain_prediction"]
+__all__ = ["Prediction", "ServedModel", "is_data", "plain_prediction"]
 
 #: Window size of the recent metric in the live curve.
 _RECENT = 1000
@@ -42,6 +42,15 @@ class Prediction(NamedTuple):
     proba: list[tuple[Any, float]] | None = None
 
 
+def is_data(model: Any) -> bool:
+    """Whether the state of a model can be saved as plain data; a learner written in Python cannot."""
+    try:
+        model.to_bytes()
+    except (AttributeError, MillstreamError):
+        return False
+    return True
+
+
 def plain_prediction(who: str, value: Any) -> Any:
     """A prediction as plain JSON data; a NumPy scalar becomes a Python number."""
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
@@ -63,7 +72,13 @@ class ServedModel:
     """
 
     def __init__(
-        self, name: str, model: Any, metric_names: Sequence[str] | None = None, *, folder_id: str = ""
+        self,
+        name: str,
+        model: Any,
+        metric_names: Sequence[str] | None = None,
+        *,
+        folder_id: str = "",
+        native: bool | None = None,
     ) -> None:
         role = roles.role_of(model)
         if role is None or role not in _SERVED:
@@ -76,6 +91,8 @@ class ServedModel:
         #: Label types for which every value is valid.
         self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
         self.model = model
+        #: Whether its state can be saved as plain data.
+        self.is_native = is_data(model) if native is None else native
         self.title = title_of(model)
         #: The name of its files in the data folder.
         self.folder_id = folder_id
@@ -118,17 +135,6 @@ class ServedModel:
         """Take the named versions after a rollback to a record; the newest one up to it is the present one."""
         self.versions = versions
         self._version = next((name for name, seq in reversed(versions.items()) if seq <= to), None)
-
-    @property
-    def is_native(self) -> bool:
-        """Whether its state can be saved as plain data."""
-        if not hasattr(self, "_native"):
-            try:
-                self.model.to_bytes()
-                self._native = True
-            except (AttributeError, MillstreamError):
-                self._native = False
-        return self._native
 
     # ------------------------------------------------------------------------------------------------- predict
 
@@ -279,13 +285,17 @@ class ServedModel:
         parts["model"] = self.model.to_bytes()
         return data, parts
 
-    def restore(self, data: dict[str, Any], parts: dict[str, bytes]) -> None:
-        """Continue from a snapshot."""
-        self.metric_names = list(data["metrics"])
-        self.folder_id = data["folder_id"]
+    @classmethod
+    def restored(cls, name: str, data: dict[str, Any], parts: dict[str, bytes]) -> Self:
+        """The model of a snapshot."""
+        model = millstream.from_bytes(parts["model"])
+        served = cls(name, model, data["metrics"], folder_id=data["folder_id"], native=True)
+        served._restore(data, parts)
+        return served
+
+    def _restore(self, data: dict[str, Any], parts: dict[str, bytes]) -> None:
         self.seq, self.learned, self.versions = data["seq"], data["learned"], dict(data["versions"])
         self._version = data["version"]
-        self._reset_scores()
         self.scored, self.unscored = data["scored"], data["unscored"]
         self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])
         self.drift_count = data["drift_count"]
@@ -293,7 +303,6 @@ class ServedModel:
         self.detector = millstream.from_bytes(parts["detector"])
         if self.recent is not None:
             self.recent = millstream.from_bytes(parts["recent"])
-        self.model = millstream.from_bytes(parts["model"])
 
 
 def _next_features(x: Any) -> Any:

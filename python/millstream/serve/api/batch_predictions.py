@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from millstream import roles
 from millstream._core import parse_json, write_json
 from millstream.errors import MillstreamError
-from millstream.serve.api.bodies import ARROW, NDJSON, Batch, batch_of, table_bytes, table_of
+from millstream.serve.api.bodies import Batch, batch_of, column_bytes, table_of
 from millstream.serve.api.fields import checked_object, event_time, features, optional_id
 from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.api.predictions import (
@@ -29,6 +29,7 @@ from millstream.serve.api.predictions import (
     predict_all,
 )
 from millstream.serve.batches import MEMBER_COLUMNS, pack_arrow_events, pack_events, pack_lines
+from millstream.serve.formats import ARROW, NDJSON
 from millstream.serve.names import new_ids
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
@@ -255,7 +256,7 @@ def _predict_table(call: Call, stream: Stream, served: ServedModel, table: pa.Ta
 
     def reply(**more: Any) -> Reply:
         columns = {"id": ids, "seq": pa.repeat(seq, len(ys)), "y": ys}
-        return Reply(200, table_bytes(columns | more), ARROW)
+        return Reply(200, column_bytes(columns | more), ARROW)
 
     return (_propose(call, proposal, reply, lambda: reply(stored=[False] * len(ys))),)
 

@@ -11,12 +11,11 @@ from millstream._core import parse_json_lines, write_json
 from millstream.serve.api.fields import json_body
 from millstream.serve.api.tables import checked_table, infinite_rows
 from millstream.serve.batches import arrow_rows
+from millstream.serve.formats import ARROW, NDJSON, table_bytes
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
-__all__ = ["ARROW", "NDJSON", "Batch", "batch_of", "table_bytes", "table_of"]
+__all__ = ["Batch", "batch_of", "column_bytes", "table_of"]
 
-NDJSON = "application/x-ndjson"
-ARROW = "application/vnd.apache.arrow.stream"
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonlines", "application/jsonl", "text/x-ndjson")
 _ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
 
@@ -52,16 +51,12 @@ def _result_bytes(results: list[dict[str, Any]]) -> bytes:
         for name, values in columns.items()
         if any(value is not None for value in values) or (name == "y" and predicts)
     }
-    return table_bytes(kept)
+    return column_bytes(kept)
 
 
-def table_bytes(columns: dict[str, Any]) -> bytes:
+def column_bytes(columns: dict[str, Any]) -> bytes:
     """Columns as Arrow IPC bytes."""
-    table = pa.table({name: _array(values) for name, values in columns.items()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+    return table_bytes(pa.table({name: _array(values) for name, values in columns.items()}))
 
 
 def _array(values: Any) -> pa.Array:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from millstream.serve.api.bodies import ARROW, NDJSON
 from millstream.serve.api.models import OCTETS
 from millstream.serve.api.operation import Operation
+from millstream.serve.formats import ARROW, NDJSON
 from millstream.serve.live import EVENT_STREAM
 from millstream.serve.requests import JSON, Call, Reply
 

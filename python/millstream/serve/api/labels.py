@@ -12,6 +12,7 @@ from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.api.predictions import item_problem
 from millstream.serve.fates import Fate, Outcome
 from millstream.serve.names import check_id
+from millstream.serve.problems import problem_of
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
@@ -70,8 +71,6 @@ def outcome_members(outcome: Outcome) -> dict[str, Any]:
 
 def label_reply(outcome: Any, id: str | None) -> Reply:
     """The reply about one label."""
-    from millstream.serve.handler import problem_of
-
     if isinstance(outcome, BaseException):
         return problem_of(outcome).reply()
     if outcome.fate in _KINDS:

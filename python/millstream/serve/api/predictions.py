@@ -11,6 +11,7 @@ from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.event_reader import StoredEvent
 from millstream.serve.fold import DEFERRED_END, prediction_of
 from millstream.serve.names import new_id
+from millstream.serve.problems import problem_of
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
@@ -159,8 +160,6 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
 def durable(outcome: Any, reply: dict[str, Any]) -> Reply:
     """The reply after the commit, with the number of the event's record."""
     if isinstance(outcome, BaseException):
-        from millstream.serve.handler import problem_of
-
         return problem_of(outcome).reply()
     return Reply.json(reply | {"stored": True, "durable": True, "event": outcome})
 
@@ -209,8 +208,6 @@ def event_members(answered: Answered, is_route: bool, trace: Any = None, at: int
 
 def item_problem(index: int, error: Exception) -> dict[str, Any]:
     """The error of an item of a batch."""
-    from millstream.serve.handler import problem_of
-
     return {"item": index, **problem_of(error).describe()}
 
 
