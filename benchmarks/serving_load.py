@@ -237,7 +237,7 @@ class Pace:
 
 
 @contextmanager
-def paced_labels(server: Served, first: int, rate: float, connections: int = 2) -> Iterator[Pace]:
+def paced_labels(server: Served, first: int, rate: float, connections: int = 4) -> Iterator[Pace]:
     """Send labels of the events from `first` on while the block runs: NDJSON of 1,000, so many labels a second.
 
     A sender that falls behind does not catch up.

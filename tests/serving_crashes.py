@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from millstream.serve import faults
 from millstream.serve.batches import pack_events
 from millstream.serve.clock import Clock
 from millstream.serve.engine import Engine
+from millstream.serve.in_flight import Unsettled
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 
@@ -75,7 +77,9 @@ class Work:
             body = {"x": x, "m": found, "s": state.routes[stream].champion}
         else:
             body = {"x": x, "y": state.models[stream].predict(x).y}
-        self.propose(Kind.EVENT, stream, name, json.dumps(body), x)
+        # It may have been stored before the crash; a repeated request gets the first prediction.
+        with suppress(Unsettled):
+            self.propose(Kind.EVENT, stream, name, json.dumps(body), x)
 
     def label(self, stream: str, name: str, y: bool) -> None:
         """Send a label."""

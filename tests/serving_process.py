@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import sqlite3
@@ -146,9 +147,24 @@ def records(data: Path) -> list[tuple[int, int, str | None, Any]]:
     with contextlib.closing(sqlite3.connect(f"file:{data / 'events.db'}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT seq, kind, id, body FROM records ORDER BY seq").fetchall()
     return [
-        (seq, kind, str(uuid.UUID(bytes=name)) if isinstance(name, bytes) else name, body)
+        (seq, kind, str(uuid.UUID(bytes=name)) if isinstance(name, bytes) else name, _unpacked(body))
         for seq, kind, name, body in rows
     ]
+
+
+def _unpacked(body: Any) -> Any:
+    """The text of a packed body, by its documentation."""
+    if not isinstance(body, bytes) or body[:1] != b"\2":
+        return body
+
+    def text(found: re.Match[bytes]) -> bytes:
+        before, after = {255: ('":', ""), 254: ('":', ',"'), 253: ('": ', ""), 252: ('": ', ', "')}[found[1][0]]
+        bits = int.from_bytes(found[2], "little")
+        fraction = bits >> 57 & 63
+        digits = f"{bits & (1 << 57) - 1:0{fraction + 1}}"
+        return f"{before}{'-' * (bits >> 63)}{digits[:-fraction]}.{digits[-fraction:]}{after}".encode()
+
+    return re.sub(rb"([\xfc-\xff])(.{8})", text, body[1:], flags=re.DOTALL).decode()
 
 
 def learned_by_hand(data: Path) -> tuple[list[str], Any]:

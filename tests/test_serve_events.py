@@ -46,7 +46,7 @@ def test_a_deferred_event_is_learned_only_after_its_activation(server):
 
     assert call("POST", "/v1/models/m/predict?wait=durable", {"id": "d", "x": {"v": 1.0}, "defer": True})[0] == 200
     status, problem = call("PUT", "/v1/models/m/labels/d", {"y": 1.0})
-    assert (status, problem["detail"]) == (409, "the event was deferred and is not activated")
+    assert (status, problem["detail"]) == (409, "the event is deferred and has not been activated")
     assert call("GET", "/v1/models/m/events/d")[1]["deferred"] is True
     assert call("POST", "/v1/models/m/events/d/activate")[0] == 200
     assert call("PUT", "/v1/models/m/labels/d", {"y": 1.0})[0] == 201

@@ -32,12 +32,12 @@ ALLOWED = ("queue-full", "learner-busy", "not-ready", "no-streams")
 
 def check_means(server):
     """A label with which the mean overflows is quarantined; the others are learned when the window closes."""
-    server.ask("POST", "/v1/models", {"name": "g", "spec": "LinearRegression"})
-    assert server.ask("PUT", "/v1/models/g/policy", {**POLICIES[2], "window": 2.0})[0] == 200
-    assert server.ask("POST", "/v1/models/g/predict?wait=durable", {"id": "mean", "x": {"v": 1.0}})[0] == 200
-    fates = [server.ask("PUT", "/v1/models/g/labels/mean", {"y": 1e308, "ts": ts}) for ts in (1, 2)]
+    server.ask("POST", "/v1/models", {"name": "means", "spec": "LinearRegression"})
+    assert server.ask("PUT", "/v1/models/means/policy", {**POLICIES[2], "window": 2.0})[0] == 200
+    assert server.ask("POST", "/v1/models/means/predict?wait=durable", {"id": "mean", "x": {"v": 1.0}})[0] == 200
+    fates = [server.ask("PUT", "/v1/models/means/labels/mean", {"y": 1e308, "ts": ts}) for ts in (1, 2)]
     assert [each["fate"] for _, each in fates] == ["collected", "quarantined"], fates
-    assert until(lambda: server.ask("GET", "/v1/models/g/events/mean")[1]["label"] == "labelled", 10)
+    assert until(lambda: server.ask("GET", "/v1/models/means/events/mean")[1]["label"] == "labelled", 10)
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + BLOCKS))

@@ -115,6 +115,11 @@ def test_a_hanging_learner_is_named_also_on_a_route(tmp_path, name):
         try:
             assert until(lambda: committer.stalled(health.STALL) is not None, 10)
             assert committer.stalled(health.STALL) == "slow"
+            found = direct.get("/healthz")
+            seq = direct.server.engine.store.last_seq
+            assert (found.status, found.json["seq"]) == (503, seq)
+            assert f"has not returned from record {seq} for more than 0.2 seconds" in found.json["detail"]
+            assert f"--skip-record {seq}" in found.json["detail"]
         finally:
             Waiting.go.set()
             thread.join(20)

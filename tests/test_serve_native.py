@@ -109,7 +109,7 @@ def test_numbers_are_those_of_the_standard_library(text: str) -> None:
         ("[01]", "[0]: invalid number at byte 1"),
         ("[tru]", "[0]: expected a value at byte 1"),
         ('["\\ud800"]', "[0]: lone surrogate at byte 2"),
-        ('["abc', "[0]: string without an end at byte 1"),
+        ('["abc', "[0]: unterminated string at byte 1"),
         ('["a\tb"]', "[0]: control character in a string at byte 3"),
         ("\ufeff{}", "body: byte order mark at byte 0"),
         ('"\ud800"', "body: lone surrogate in the text"),

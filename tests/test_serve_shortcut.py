@@ -543,13 +543,28 @@ def test_proposed_ids_are_in_flight():
     queue = _core.EventQueue()
     uuid = "018f3c4e-1234-7abc-8def-0123456789ab"
     for id in ("a", uuid):
-        queue.add_proposed(3, id)
+        assert queue.add_proposed(3, id)
+        assert not queue.add_proposed(3, id)
         assert queue.is_in_flight(3, id)
         assert not queue.is_in_flight(4, id)
         queue.remove_proposed(3, id)
         assert not queue.is_in_flight(3, id)
     assert queue.take(0, 1, 0) is None
     assert (queue.waiting, queue.take_lost()) == (0, 0)
+
+
+def test_an_id_is_given_to_one_event_only():
+    queue, pending = _core.EventQueue(), _core.PendingEvents()
+    pending.add("known", 1, 0, 5)
+    assert queue.add(1, "a", "{}", pending) is True
+    assert queue.add(1, "a", "{}", pending) is None
+    assert queue.add(1, "known", "{}", pending) is None
+    assert not queue.add_proposed(1, "a", pending)
+    assert not queue.add_proposed(1, "known", pending)
+    assert queue.add_proposed(1, "b", pending)
+    assert queue.add(1, "b", "{}", pending) is None
+    # Ids of the server need no check.
+    assert queue.add(1, "b", "{}") is True
 
 
 def test_headers_are_checked():

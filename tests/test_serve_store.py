@@ -336,13 +336,13 @@ def test_closed_store_refuses(path):
 def test_newer_format_is_refused_untouched(path):
     with EventStore(path) as store:
         store.append(drafts(1, 2))
-    newer = schema.Bounds(2, store.id, 1, 2)
+    newer = schema.Bounds(3, store.id, 1, 2)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE store SET format = 2, crc = ?", (newer.checksum(),))
+    connection.execute("UPDATE store SET format = 3, crc = ?", (newer.checksum(),))
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(InvalidState, match="format 2 is newer than this version can read, 1"):
+    with pytest.raises(InvalidState, match="format 3 is newer than this version can read, 2"):
         EventStore(path)
     assert path.read_bytes() == before
 

@@ -13,7 +13,7 @@ import pytest
 
 from millstream import linear_model, serve
 from millstream.cli import main
-from millstream.errors import InvalidState
+from millstream.errors import InvalidState, InvalidValue
 from millstream.serve import tokens as tokens_module
 from millstream.serve.tokens import Tokens
 
@@ -33,7 +33,7 @@ def server(tmp_path):
 def status(server, token=None, *, natively=True):
     """The status of a prediction. A query leaves it to Python."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
-    path = "/v1/models/m/predict" + ("" if natively else "?a=1")
+    path = "/v1/models/m/predict" + ("" if natively else "?wait=durable")
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     before = server.http.stats()["native"]
     connection.request("POST", path, b'{"x":{"a":1}}', headers)
@@ -71,9 +71,50 @@ def test_the_shortcut_follows_changes(server):
     assert both(server, other) == (403, 403)
     assert server.tokens.revoke("one") == 1
     assert both(server, token) == (401, 401)
-    # Without tokens, the server does not become open again.
+    # The last token may have been stolen, so the server does not become open while it runs.
     assert server.tokens.revoke("two") == 1
     assert both(server) == both(server, other) == (401, 401)
+
+
+def test_a_restart_after_the_last_revocation_requires_no_token(tmp_path):
+    data, model = tmp_path / "data", linear_model.LinearRegression
+    with serve.Server(model(), data=data, port=0, name="m") as server:
+        server.tokens.create(["admin"], "one")
+        server.tokens.revoke("one")
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        connection.request("GET", "/v1/models", headers={"authorization": "Bearer x"})
+        answer = connection.getresponse()
+        assert answer.status == 401
+        detail = json.loads(answer.read())["detail"]
+        assert "the data folder has no tokens: create one with" in detail
+        assert "or restart the server" in detail
+        connection.close()
+    with serve.Server(model(), data=data, port=0, name="m") as server:
+        assert both(server) == (200, 200)
+        token = server.tokens.create(["predict"], "two")
+        assert both(server) == (401, 401)
+        assert both(server, token) == (200, 200)
+    for settings in ({"host": "0.0.0.0"}, {"require_token": True}):
+        with serve.Server(model(), data=data, port=0, name="m", **settings) as server:
+            assert both(server) == (401, 401)
+            assert both(server, token) == (200, 200)
+            server.tokens.revoke("two")
+            assert both(server) == both(server, token) == (401, 401)
+            token = server.tokens.create(["predict"], "two")
+    Tokens(data / "tokens.json", required=False).revoke("two")
+    for settings, why in (
+        ({"host": "0.0.0.0"}, "address 0.0.0.0 is not a loopback address"),
+        ({"require_token": True}, "tokens are required"),
+    ):
+        with pytest.raises(InvalidValue, match=f"{why}, and the folder has no tokens"):
+            serve.Server(model(), data=data, port=0, name="m", **settings).start()
+
+
+def test_expired_tokens_do_not_open_a_folder(tmp_path):
+    with serve.Server(linear_model.LinearRegression(), data=tmp_path, port=0, name="m") as server:
+        server.tokens.create(["admin"], "one", days=-1)
+    with serve.Server(linear_model.LinearRegression(), data=tmp_path, port=0, name="m") as server:
+        assert both(server) == (401, 401)
 
 
 def test_commands_while_the_server_runs(server, tmp_path, capsys):
@@ -88,8 +129,29 @@ def test_commands_while_the_server_runs(server, tmp_path, capsys):
     code, out, err = run(capsys, "--data", data, "--revoke-token", "web")
     assert (code, out) == (0, "")
     assert "revoked 1 token named 'web'" in err
+    assert "has no tokens left: after a restart, a server on a loopback address accepts requests" in err
     eventually(lambda: status(server, token), 401)
     assert both(server, token) == (401, 401)
+
+
+@pytest.mark.parametrize(
+    ("text", "scopes"),
+    [
+        ("web", "label,predict"),
+        ("web:predict", "predict"),
+        ("web:admin", "admin"),
+        ("web:metrics,label", "label,metrics"),
+    ],
+)
+def test_default_token_scopes_exclude_admin(tmp_path, capsys, text, scopes):
+    assert run(capsys, "--data", tmp_path / "data", "--create-token", text)[0] == 0
+    assert run(capsys, "--data", tmp_path / "data", "--list-tokens")[1] == f"web  {scopes}  does not expire"
+
+
+def test_a_token_without_a_scope_is_refused(tmp_path, capsys):
+    code, out, err = run(capsys, "--data", tmp_path / "data", "--create-token", "web:")
+    assert (code, out) == (1, "")
+    assert "a token needs a scope" in err
 
 
 def test_a_created_token_of_the_server_survives_those_of_a_command(server, tmp_path, capsys):
@@ -208,3 +270,16 @@ def test_tokens_are_stored_as_hashes(file):
     token = Tokens(file, required=False).create(["label"], "a")
     assert token not in file.read_text()
     assert json.loads(file.read_text())["tokens"][0]["scopes"] == ["label"]
+
+
+@pytest.mark.parametrize("text", ["", ":admin"])
+def test_a_token_needs_a_name(tmp_path, capsys, text):
+    code, _, err = run(capsys, "--data", tmp_path / "data", "--create-token", text)
+    assert code != 0
+    assert "--create-token needs a name" in err
+
+
+@pytest.mark.parametrize("name", ["a\nb", "x" * 129, "\x1b[2J"])
+def test_the_name_of_a_token_is_printable(tmp_path, name):
+    with pytest.raises(InvalidValue, match="printable characters"):
+        Tokens(tmp_path / "tokens.json", required=True).create(["predict"], name)

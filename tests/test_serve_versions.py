@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millstream import linear_model, preprocessing
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidState, MillstreamError
 from millstream.serve.engine import Engine
 from test_serve_labels import Door
 
@@ -107,3 +107,98 @@ def test_the_state_at_any_record_can_be_computed_offline(door, tmp_path):
         replayed = Engine(tmp_path / "data", read_only=True, until=seq)
         assert replayed.state.models["m"].model.to_bytes() == expected
         replayed.stop()
+
+
+@pytest.fixture
+def trimmed(tmp_path):
+    """A folder whose recovery needs the saved state of a rollback, because older records were trimmed."""
+    data = tmp_path / "data"
+    door = Door(data, model(), policy={"window": 1})
+    teach(door, range(10))
+    door.engine._take_snapshot(door.engine.state)
+    old = door.engine.state.seq
+    seq = rollback(door, to=old, exclude=["e3"])
+    file = data / "versions" / door.served.folder_id / f"{seq}.snapshot"
+    door.tick(3600)
+    teach(door, range(10, 15))
+    expected, hands = door.bytes(), door.hands
+    door.engine.store.trim(old)
+    door.close()
+    for each in (data / "snapshots").glob("*.snapshot"):
+        if each.name != f"{old}.snapshot":
+            each.unlink()
+    return data, hands, seq, file, expected
+
+
+def test_the_state_of_a_rollback_outlives_its_records(trimmed):
+    data, hands, _, _, expected = trimmed
+    door = Door(data, model(), hands=hands)
+    assert door.bytes() == expected == learned([n for n in range(15) if n != 3])
+    assert door.engine.recovery.notes == []
+    door.close()
+
+
+@pytest.mark.parametrize("place", [0, 30, -1])
+def test_a_rollback_whose_saved_state_is_damaged_prevents_a_start(trimmed, place):
+    data, hands, seq, file, _ = trimmed
+    damaged = bytearray(file.read_bytes())
+    damaged[place] ^= 1
+    file.write_bytes(damaged)
+    before = {each: each.read_bytes() for each in data.rglob("*.snapshot")}
+    for settings in ({"hands": hands}, {"hands": hands, "salvage": False}):
+        with pytest.raises(InvalidState) as caught:
+            Door(data, model(), **settings)
+        assert str(file) in str(caught.value)
+        assert f"the rollback of model 'm' in record {seq}" in str(caught.value)
+        assert "--salvage starts without this rollback" in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InvalidState, match="cannot be used"):
+        Engine(data, read_only=True)
+    assert before == {each: each.read_bytes() for each in data.rglob("*.snapshot")}
+
+    door = Door(data, model(), hands=hands, salvage=True)
+    # Without the rollback, e3 is still learned.
+    assert door.bytes() == learned(range(15))
+    (note,) = (note for note in door.engine.recovery.notes if "is not applied" in note)
+    assert note.startswith(f"the rollback of model 'm' in record {seq} is not applied: cannot restore record")
+    door.close()
+    assert not file.exists()
+    assert file.with_name(f"{file.name}.damaged").read_bytes() == damaged
+    door = Door(data, model(), hands=hands)
+    assert door.bytes() == learned(range(15))
+    door.close()
+
+
+def test_a_rollback_without_a_saved_state_is_reported(trimmed):
+    """It was refused when it was requested, or its file was deleted: only a note can say so."""
+    data, hands, seq, file, _ = trimmed
+    file.unlink()
+    door = Door(data, model(), hands=hands)
+    notes = [note for note in door.engine.recovery.notes if f"rollback of model 'm' in record {seq}" in note]
+    assert len(notes) == 1
+    door.close()
+
+
+def test_a_refused_rollback_does_not_prevent_a_start(door, tmp_path):
+    teach(door, range(5))
+    with pytest.raises(MillstreamError, match="did not exist at record 0"):
+        rollback(door, to=0)
+    before = door.bytes()
+    door.close()
+    again = Door(tmp_path / "data", model())
+    assert again.bytes() == before
+    again.close()
+
+
+def test_a_request_that_needs_a_lost_rollback_is_refused(trimmed):
+    data, hands, seq, file, _ = trimmed
+    door = Door(data, model(), hands=hands)
+    teach(door, range(15, 20))
+    before = door.bytes()
+    file.write_bytes(b"damaged")
+    # The replay starts at the old snapshot, and contains the damaged rollback.
+    with pytest.raises(MillstreamError, match=f"the rollback of model 'm' in record {seq}"):
+        rollback(door, to=seq + 1)
+    assert door.bytes() == before
+    teach(door, range(20, 21))
+    door.close()

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from millstream._echo import shortened
 
-__all__ = ["write_figure", "write_whole"]
+__all__ = ["sync_folder", "write_figure", "write_whole"]
 
 _locks: ModuleType | None
 try:
@@ -63,6 +63,18 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666)
         if error.errno == errno.ENAMETOOLONG and isinstance(shown, str):
             shown = shortened(shown, 240)
         raise type(error)(error.errno, error.strerror, shown) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    if os.name == "nt":
+        # Windows cannot open a folder; NTFS journals renames.
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_to_device(target: Path, data: bytes) -> None:

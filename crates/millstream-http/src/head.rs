@@ -146,7 +146,7 @@ impl Declared {
                 14 if field.name.eq_ignore_ascii_case("content-length") => {
                     let former = length.replace(parse_length(field.value)?);
                     if former.is_some() {
-                        return Err(Problem::malformed("Content-Length is there more than once"));
+                        return Err(Problem::malformed("duplicate Content-Length"));
                     }
                 }
                 16 if field.name.eq_ignore_ascii_case("content-encoding") => {

@@ -87,7 +87,7 @@ impl Rules {
         Some(if *is_ready && !vitals().is_draining {
             json(b"{\"ready\":true}".to_vec())
         } else {
-            Problem::new(Kind::NotReady, "the server starts or stops").reply()
+            Problem::new(Kind::NotReady, "the server is starting or stopping").reply()
         })
     }
 }

@@ -118,6 +118,17 @@ def positive(text: str) -> int:
     return number
 
 
+def port(text: str) -> int:
+    """The number of a port."""
+    # Other commands do not load the server.
+    from millstream.serve.address import LAST_PORT
+
+    number = count(text)
+    if number > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to {LAST_PORT}, got {quoted(text)}")
+    return number
+
+
 _UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days", "w": "weeks", "ms": "milliseconds"}
 
 

@@ -11,7 +11,7 @@ from millstream._echo import quoted
 from millstream._files import write_whole
 from millstream.cli import show
 from millstream.cli.errors import UsageError
-from millstream.cli.options import JSON, OK, Command, Option, count
+from millstream.cli.options import JSON, OK, Command, Option, count, positive
 
 __all__ = ["COMMAND"]
 
@@ -20,7 +20,13 @@ def main(given: Namespace) -> int:
     """Run the command."""
     from millstream.serve.engine import Engine
 
-    engine = Engine(given.data, read_only=True, until=given.until, from_start=given.from_start)
+    engine = Engine(
+        given.data,
+        read_only=True,
+        until=given.until,
+        from_start=given.from_start,
+        skip_records=given.skip_record or (),
+    )
     state = engine.state
     if given.model is not None and given.model not in state.models:
         known = ", ".join(state.models) or "none"
@@ -74,6 +80,13 @@ COMMAND = Command(
         Option(("--model",), "name of the model to save", value="NAME"),
         Option(("--save",), "file for the model", value="FILE", complete="file"),
         Option(("--from-start",), "ignore snapshots and replay all records"),
+        Option(
+            ("--skip-record",),
+            "do not learn from a record; may be repeated",
+            value="SEQ",
+            kind=positive,
+            many=True,
+        ),
         JSON,
     ),
     (

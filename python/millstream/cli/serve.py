@@ -13,7 +13,7 @@ from millstream._echo import plain, quoted
 from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import is_saved, model_of
-from millstream.cli.options import OK, QUIET, Command, Option, count, grouped, positive
+from millstream.cli.options import OK, QUIET, Command, Option, grouped, port, positive
 
 __all__ = ["COMMAND"]
 
@@ -25,6 +25,7 @@ def main(given: Namespace) -> int:
     from millstream.serve import Server
 
     models = _models(given)
+    _check(given, models)
     policy = {
         name: value
         for name, value in (
@@ -48,7 +49,9 @@ def main(given: Namespace) -> int:
         policy=policy,
         metrics=given.metric,
         retention=_retention(given),
+        require_token=given.require_token or None,
         salvage=given.salvage,
+        skip_records=given.skip_record or (),
         settings={name: value for name, value in settings.items() if value is not None},
     )
     _report_recovery(server, given)
@@ -56,13 +59,31 @@ def main(given: Namespace) -> int:
     known = sorted(server.engine.state.by_name)
     if not known:
         server.stop()
-        raise UsageError(f"no model given, and {given.data} has none: millstream serve MODEL --data {given.data}")
+        raise _no_model(given)
     show.remark(f"serving {', '.join(known)} at {server.url}  (dashboard: {server.url}/)", given.quiet)
     if given.demo:
         from millstream.serve.demo import start_demo
 
         start_demo(server, given.demo_rate)
     return server.serve_forever()
+
+
+def _check(given: Namespace, models: dict[str, Any]) -> None:
+    """Refuse what cannot be served before anything is opened, so that no new folder is left behind."""
+    from millstream.serve.address import check_address, missing_tokens
+    from millstream.serve.folder import is_data_folder
+    from millstream.serve.origin import is_loopback
+
+    if not is_data_folder(given.data):
+        if not models:
+            raise _no_model(given)
+        if given.require_token or not is_loopback(given.host):
+            raise missing_tokens(given.host, given.require_token)
+    check_address(given.host, given.port)
+
+
+def _no_model(given: Namespace) -> UsageError:
+    return UsageError(f"no model given, and {given.data} has none: millstream serve MODEL --data {given.data}")
 
 
 def _retention(given: Namespace) -> Any:
@@ -75,10 +96,10 @@ def _retention(given: Namespace) -> Any:
 
 def _change_tokens(given: Namespace) -> int:
     """Revoke, create and list tokens. A server may use the folder meanwhile, and follows within two seconds."""
-    from millstream.serve.folder import DataFolder
-    from millstream.serve.tokens import Tokens
+    from millstream.serve.folder import DataFolder, is_data_folder
+    from millstream.serve.tokens import DEFAULT_SCOPES, Tokens
 
-    if given.create_token and not (Path(given.data) / "millstream.json").exists():
+    if given.create_token and not is_data_folder(given.data):
         DataFolder(given.data).close()
     tokens = Tokens(DataFolder(given.data, read_only=True).tokens, required=False)
     for name in given.revoke_token or ():
@@ -87,9 +108,18 @@ def _change_tokens(given: Namespace) -> int:
             known = ", ".join(sorted({quoted(each["name"]) for each in tokens.shown()})) or "none"
             raise UsageError(f"no token named {quoted(name)}; the tokens of {given.data} are: {known}")
         show.remark(f"revoked {show.counted(removed, 'token')} named {quoted(name)}", given.quiet)
+    if given.revoke_token and not len(tokens) and not given.create_token:
+        show.remark(
+            f"{given.data} has no tokens left: after a restart, a server on a loopback address accepts requests "
+            "without a token, unless --require-token is given",
+            given.quiet,
+        )
     for text in given.create_token or ():
-        name, _, scopes = text.partition(":")
-        show.say(tokens.create([scope for scope in (scopes or "admin").split(",") if scope], name))
+        name, colon, scopes = text.partition(":")
+        if not name:
+            raise UsageError("--create-token needs a name: --create-token NAME, or NAME:SCOPES")
+        chosen = [scope for scope in scopes.split(",") if scope] if colon else DEFAULT_SCOPES
+        show.say(tokens.create(chosen, name))
     if given.create_token:
         show.remark("the token is shown only once; send it as `Authorization: Bearer TOKEN`", given.quiet)
     for each in tokens.shown() if given.list_tokens else ():
@@ -156,7 +186,7 @@ COMMAND = Command(
         ),
         Option(("--data",), "data folder", value="FOLDER", default="data", complete="file"),
         Option(("--host",), "address to listen on", value="ADDRESS", default="127.0.0.1"),
-        Option(("--port",), "port to listen on; 0 selects a free port", value="PORT", kind=count, default=8000),
+        Option(("--port",), "port to listen on; 0 selects a free port", value="PORT", kind=port, default=8000),
         Option(
             ("--name",), "name of a model; repeat the option in the order of the models", value="NAME", many=True
         ),
@@ -184,13 +214,22 @@ COMMAND = Command(
             Option(("--threads",), "number of HTTP threads", value="COUNT", kind=positive),
             Option(
                 ("--create-token",),
-                "create an access token with the scopes predict, label, admin or metrics, print it, and exit",
-                value="NAME:SCOPE,…",
+                "create an access token, print it, and exit; the scopes are predict, label, metrics and admin "
+                "(default predict,label)",
+                value="NAME[:SCOPE,…]",
                 many=True,
             ),
             Option(("--revoke-token",), "revoke the access tokens with a name, and exit", value="NAME", many=True),
             Option(("--list-tokens",), "list the access tokens, which are stored as hashes, and exit"),
-            Option(("--salvage",), "open a damaged log without the damaged records"),
+            Option(("--require-token",), "require a token even on a loopback address"),
+            Option(("--salvage",), "open a damaged log without the damaged records and lost rollbacks"),
+            Option(
+                ("--skip-record",),
+                "do not learn from a record, such as a label on which a learner never returns; may be repeated",
+                value="SEQ",
+                kind=positive,
+                many=True,
+            ),
             Option(("--demo",), "serve a flight-delay model with a built-in client that sends late labels"),
             Option(("--demo-rate",), "flights per second in the demo", value="COUNT", kind=positive, default=200),
         ),
@@ -205,7 +244,7 @@ COMMAND = Command(
         ("run the flight-delay demo", "serve --demo --data ./demo"),
         (
             "create a token for clients that request predictions and send labels",
-            "serve --data ./data --create-token web:predict,label",
+            "serve --data ./data --create-token web",
         ),
         ("revoke it, also while the server is running", "serve --data ./data --revoke-token web"),
     ),

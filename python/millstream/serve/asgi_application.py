@@ -120,7 +120,7 @@ class Application:
             server.stop()
             raise InvalidValue(
                 "serve.asgi: the folder has no tokens: create one with `millstream serve --create-token "
-                "NAME:admin --data FOLDER`, or pass require_token=False if a proxy authenticates requests"
+                "NAME --data FOLDER`, or pass require_token=False if a proxy authenticates requests"
             )
         return server.start(listen=False)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from millstream._core import parse_json, write_json
+from millstream._core import IdRange, parse_json, write_json
 
 __all__ = [
     "MEMBER_COLUMNS",
+    "EventIds",
     "arrow_rows",
+    "is_arrow_file",
     "pack_arrow_events",
     "pack_events",
     "pack_labels",
     "pack_lines",
+    "read_arrow",
     "unpack_events",
     "unpack_ids",
     "unpack_labels",
@@ -25,36 +27,51 @@ __all__ = [
 #: Columns of a table of examples that are members of the request, not features.
 MEMBER_COLUMNS = ("id", "key", "ts", "trace")
 
+#: The ids of a batch of events: those that the server gave, or a list with ids of the client.
+EventIds = list[str] | IdRange
+
 #: First byte of a body with Arrow bytes; JSON never starts with it.
 _ARROW = b"\x01"
 
 
-def pack_events(ids: Sequence[str], raw: Sequence[str], predictions: Sequence[Any]) -> str:
+def _packed_head(ids: EventIds, predictions: Any) -> bytes:
+    """The first members of a body, without the closing brace. `predictions` may be JSON already."""
+    name, value = (b'"first":', ids.first) if isinstance(ids, IdRange) else (b'"ids":', ids)
+    ys = predictions if isinstance(predictions, bytes) else write_json(predictions)
+    return b"".join((b"{", name, write_json(value), b',"y":', ys))
+
+
+def pack_events(ids: EventIds, raw: Sequence[str], predictions: Sequence[Any]) -> str:
     """The body of a batch of events. `raw` holds the JSON text of the features as sent."""
-    head = write_json({"ids": ids, "y": predictions}).decode()
-    return f'{head[:-1]},"x":[{",".join(raw)}]}}'
+    return f'{_packed_head(ids, predictions).decode()},"x":[{",".join(raw)}]}}'
 
 
-def pack_lines(ids: Sequence[str], data: bytes, predictions: Sequence[Any]) -> str | None:
+def pack_lines(ids: EventIds, data: bytes, predictions: Sequence[Any] | bytes) -> str | None:
     """The body of a batch of events that arrived as NDJSON, with the lines as sent under `rows`; None if there
     are blank lines."""
     data = data.strip()
     # A JSON value on one line contains no newline: in strings, newlines are escaped.
     if data.count(b"\n") != len(ids) - 1:
         return None
-    head = write_json({"ids": ids, "y": predictions})
-    return b"".join((head[:-1], b',"rows":[', data.replace(b"\n", b","), b"]}")).decode()
+    head = _packed_head(ids, predictions)
+    return b"".join((head, b',"rows":[', data.replace(b"\n", b","), b"]}")).decode()
 
 
-def pack_arrow_events(ids: Sequence[str], predictions: Sequence[Any], data: bytes) -> bytes:
+def pack_arrow_events(ids: EventIds, predictions: Sequence[Any], data: bytes) -> bytes:
     """The body of a batch of events that arrived as Arrow IPC bytes."""
-    head = write_json({"ids": ids, "y": predictions})
-    return _ARROW + len(head).to_bytes(4, "little") + head + data
+    head = _packed_head(ids, predictions)
+    return b"".join((_ARROW, (len(head) + 1).to_bytes(4, "little"), head, b"}", data))
 
 
-def unpack_ids(body: str | bytes) -> list[str]:
+def unpack_ids(body: str | bytes) -> EventIds:
     """The ids of a batch of events."""
-    ids: list[str] = _head(body)["ids"]
+    return _ids(_head(body))
+
+
+def _ids(head: dict[str, Any]) -> EventIds:
+    if "first" in head:
+        return IdRange(head["first"], len(head["y"]))
+    ids: list[str] = head["ids"]
     return ids
 
 
@@ -74,14 +91,22 @@ def unpack_events(body: str | bytes) -> Iterator[tuple[str, Any, dict[str, Any]]
         rows: Any = arrow_rows(table.drop_columns(members) if members else table)
     else:
         rows = head["x"] if "x" in head else [row["x"] for row in head["rows"]]
-    for id, x, y in zip(head["ids"], rows, head["y"], strict=True):
+    ids = _ids(head)
+    texts = ids.texts() if isinstance(ids, IdRange) else ids
+    for id, x, y in zip(texts, rows, head["y"], strict=True):
         yield id, x, y if isinstance(y, dict) else {"y": y}
+
+
+def is_arrow_file(data: bytes) -> bool:
+    """Whether Arrow IPC bytes are in the file format, not in the stream format."""
+    return data[:6] == b"ARROW1"
 
 
 def read_arrow(data: bytes) -> pa.Table:
     """The table in Arrow IPC bytes, in the stream or file format."""
-    source = io.BytesIO(data)
-    if data[:6] == b"ARROW1":
+    # Without a copy.
+    source = pa.py_buffer(data)
+    if is_arrow_file(data):
         return pa.ipc.open_file(source).read_all()
     return pa.ipc.open_stream(source).read_all()
 

@@ -33,8 +33,13 @@ _MOST_PROPOSALS = 4096
 _MOST_BYTES = 8 << 20
 #: Records that models learn from.
 _TEACHING = (Kind.LABEL, Kind.LABELS, Kind.LEARN)
+_LABEL = Kind.LABEL
 #: Seconds without a record after which the time is written to the log, so that windows close on a quiet server.
 _TICK = 1.0
+
+
+#: A proposal that is written, and the outcomes of those of its labels that are not.
+_Kept = tuple[Proposal, list[Outcome | None] | None]
 
 
 class _Work(NamedTuple):
@@ -81,7 +86,8 @@ class Committer:
         #: Number of records refused because too many were waiting.
         self.shed = 0
         self.disk_error: str | None = None
-        #: Durations of commits, and of learning one label by stream; those of a replay are not counted.
+        #: Durations of commits, and of learning one label by stream, the mean of labels that were learned
+        #: together; those of a replay are not counted.
         self.commits = Histogram()
         self.learning: dict[str, Histogram] = {}
         self.groups = 0
@@ -257,7 +263,7 @@ class Committer:
         """Write and apply proposals, after all events that were predicted natively, so that a proposed label
         follows its event. Returns whether there was anything to write."""
         now = max(self.state.time, self.clock.now())
-        events = self.events.take(self.store.seed, self.store.last_seq + 1, now)
+        events = self.events.take(self.store.seed, self.store.last_seq + 1, now, self.store.packs)
         try:
             self._count_lost(self.events.take_lost())
             if group or events is not None:
@@ -274,7 +280,7 @@ class Committer:
 
     def _commit_both(self, group: list[Proposal], events: EventGroup | None, now: int) -> None:
         drafts: list[Draft] = []
-        kept: list[tuple[Proposal, list[Outcome | None] | None]] = []
+        kept: list[_Kept] = []
         screening = Screening(self.state, group, events)
         for proposal in group:
             try:
@@ -317,24 +323,58 @@ class Committer:
             if events is not None:
                 self._applying = _Work(perf_counter(), "")
                 self.state.apply_events(events, rows)
-            for seq, (draft, (proposal, screened)) in enumerate(zip(drafts, kept, strict=True), first):
-                record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
-                start = perf_counter()
-                self._applying = _Work(start, subject_of(proposal), proposal.kind == Kind.ADMIN)
-                outcome = self.state.apply(record, parsed_of(proposal, screened))
-                if proposal.kind in _TEACHING and proposal.stream is not None:
-                    self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
-                if screened is not None and proposal.kind == Kind.LABELS:
-                    self._count_screened(proposal, screened)
-                    applied = iter(outcome)
-                    outcome = [next(applied) if each is None else each for each in screened]
-                self.in_flight.remove(proposal)
-                if proposal.kind == Kind.ADMIN:
-                    self.administered()
-                    self._last_operation = start, perf_counter()
-                _answer(proposal, seq if outcome is None else outcome)
+            at = 0
+            while at < len(kept):
+                count = self._labels_from(kept, at)
+                if count > 1:
+                    self._apply_labels([proposal for proposal, _ in kept[at : at + count]], first + at, drafts[at])
+                else:
+                    self._apply(*kept[at], first + at, drafts[at])
+                at += count
         self._applying = None
         crash_point("committer.applied")
+
+    def _labels_from(self, kept: list[_Kept], start: int) -> int:
+        """Number of consecutive proposals of one label each that can be applied together.
+
+        They are of one stream whose model learns natively. Labels of other models are applied one by one, so that
+        a hanging learner is noticed.
+        """
+        stream, end = kept[start][0].stream, start
+        if kept[start][0].kind != _LABEL or stream is None or not self.state.learns_natively(stream):
+            return 1
+        while end < len(kept) and kept[end][0].kind == _LABEL and kept[end][0].stream is stream:
+            end += 1
+        return end - start
+
+    def _apply(self, proposal: Proposal, screened: list[Outcome | None] | None, seq: int, draft: Draft) -> None:
+        """Apply a committed record, and report its outcome."""
+        record = Record(seq, draft.kind, draft.time, draft.stream, proposal.id, draft.body)
+        start = perf_counter()
+        self._applying = _Work(start, subject_of(proposal), proposal.kind == Kind.ADMIN)
+        outcome = self.state.apply(record, parsed_of(proposal, screened))
+        if proposal.kind in _TEACHING and proposal.stream is not None:
+            self._count_learning(proposal.stream.name, perf_counter() - start, outcome)
+        if screened is not None and proposal.kind == Kind.LABELS:
+            self._count_screened(proposal, screened)
+            applied = iter(outcome)
+            outcome = [next(applied) if each is None else each for each in screened]
+        self.in_flight.remove(proposal)
+        if proposal.kind == Kind.ADMIN:
+            self.administered()
+            self._last_operation = start, perf_counter()
+        _answer(proposal, seq if outcome is None else outcome)
+
+    def _apply_labels(self, proposals: list[Proposal], first: int, draft: Draft) -> None:
+        """Apply committed labels of one stream together, and report their outcomes."""
+        start = perf_counter()
+        name = subject_of(proposals[0])
+        self._applying = _Work(start, name)
+        ids, labels = [str(each.id) for each in proposals], [each.parsed for each in proposals]
+        outcomes = self.state.apply_labels(first, draft.time, draft.stream, ids, labels)
+        self._count_learning(name, perf_counter() - start, outcomes)
+        for proposal, outcome in zip(proposals, outcomes, strict=True):
+            _answer(proposal, outcome)
 
     def _count_learning(self, stream: str, seconds: float, outcome: Any) -> None:
         labels = len(outcome) if isinstance(outcome, list) else 1

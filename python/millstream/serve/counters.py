@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 __all__ = ["Counters", "Histogram"]
@@ -47,7 +48,7 @@ class Counters:
     """Counts of the handler thread, and of native predictions."""
 
     def __init__(self) -> None:
-        self._durations: dict[str, Histogram] = {}
+        self._durations: defaultdict[str, Histogram] = defaultdict(Histogram)
         #: Reads the native counts: by stream, the bucket counts and the sum of durations.
         self.native: Callable[[], Mapping[str, tuple[list[int], float]]] = dict
         #: Examples that could not be predicted.
@@ -71,7 +72,7 @@ class Counters:
     def predicted(self, stream: str, seconds: float, rows: int = 1) -> None:
         """Count predictions and the duration of each."""
         if rows:
-            self._durations.setdefault(stream, Histogram()).add(seconds / rows, rows)
+            self._durations[stream].add(seconds / rows, rows)
 
     def refuse(self, stream: str) -> None:
         """Count an example that could not be predicted."""

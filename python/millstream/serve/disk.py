@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
+from millstream._files import sync_folder
+
 __all__ = ["BUSY", "FULL", "IOERR", "LOCKED", "Connection", "Disk", "Mode", "primary_code"]
 
 #: How a database is opened. `immutable` reads the main file alone and creates no other file.
@@ -103,14 +105,7 @@ class Disk:
 
     def sync_folder(self, folder: Path) -> None:
         """Make the names in a folder durable."""
-        if os.name == "nt":
-            # Windows cannot open a folder; NTFS journals renames.
-            return
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename a file atomically, replacing any file with the new name."""

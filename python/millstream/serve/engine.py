@@ -8,8 +8,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,22 @@ from millstream.serve.clock import Clock
 from millstream.serve.committer import Committer
 from millstream.serve.disk import Disk
 from millstream.serve.event_reader import EventReader
-from millstream.serve.fold import MissingModel, State
+from millstream.serve.fold import State
 from millstream.serve.folder import DataFolder
+from millstream.serve.garbage import rare_collections
 from millstream.serve.kept_states import KeptStates, reason_of
 from millstream.serve.log_mark import MARK, log_mark, mismatch, set_aside
 from millstream.serve.names import check_name
+from millstream.serve.operations import MissingModel
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
 from millstream.serve.reader import RecordReader
-from millstream.serve.records import Kind
+from millstream.serve.records import Kind, Record
+from millstream.serve.replay_watch import ReplayWatch
 from millstream.serve.retention import Retention, first_needed
+from millstream.serve.rollbacks import Rollbacks
 from millstream.serve.served_model import ServedModel, is_data
+from millstream.serve.skips import left_out, recorded_skips, skip_draft, skip_mismatch, wanted_skips
 from millstream.serve.snapshots import (
     InvalidSnapshot,
     Snapshot,
@@ -41,6 +44,7 @@ from millstream.serve.snapshots import (
 )
 from millstream.serve.store import EventStore
 from millstream.serve.store_errors import StoreFull
+from millstream.serve.unused_settings import unused_settings
 
 __all__ = ["Engine", "Recovery"]
 
@@ -86,7 +90,10 @@ class Engine:
     retention
         Limits of the log; by default everything is kept.
     salvage
-        Open a damaged log without its damaged records.
+        Open a damaged log without its damaged records, and without rollbacks whose state is lost.
+    skip_records
+        Numbers of records from which no model learns, for example a label on which a learner written in Python
+        never returns. Labels in them are quarantined. The skip is recorded in the log.
     max_queue_bytes
         Limit of the estimated memory of records that wait for the log; requests above it get status 503.
     """
@@ -102,6 +109,7 @@ class Engine:
         snapshot_seconds: float = 300.0,
         retention: Retention | None = None,
         salvage: bool = False,
+        skip_records: Iterable[int] = (),
         read_only: bool = False,
         until: int | None = None,
         from_start: bool = False,
@@ -119,19 +127,28 @@ class Engine:
         self._pristine = {name: copy.deepcopy(model) for name, model in self.given.items() if not is_data(model)}
         self.read_only, self._from_start = read_only, from_start
         self.folder = DataFolder(data, read_only=read_only)
-        #: Model states computed by replays within the current rebuild.
-        self._rebuilt: dict[tuple[str, int, frozenset[str]], tuple[dict[str, Any], dict[str, bytes]]] = {}
-        self._depth = 0
+        #: Whether the constructor is still replaying the log.
+        self.is_recovering = True
+        self._watch = ReplayWatch()
         try:
-            self.store: Any = self._opened_store(salvage)
-            self.recovery = Recovery()
-            self._kept = KeptStates(
-                self.folder.path / "versions", self.store, self.recovery.note, read_only=read_only
-            )
-            self.state = self._recovered(until)
+            with rare_collections():
+                self.store: Any = self._opened_store(salvage)
+                self.recovery = Recovery()
+                #: The records that no model learns from.
+                self._skipped = recorded_skips(self.store)
+                self.kept = KeptStates(
+                    self.folder.path / "versions",
+                    self.store,
+                    self.recovery.note,
+                    skipped=self._skipped,
+                    read_only=read_only,
+                )
+                self._rollbacks = Rollbacks(self, salvage=salvage)
+                self.state = self._recovered_without(skip_records, until)
         except BaseException:
             self.folder.close()
             raise
+        self.is_recovering = False
         #: The record of the newest snapshot, and the record and time of the last attempt.
         self._snapshot_seq = self._attempt_seq = self.recovery.snapshot_seq
         self._attempt_time = time.monotonic()
@@ -139,6 +156,8 @@ class Engine:
         self.snapshot_written = self.recovery.snapshot_written
         if read_only:
             return
+        for note in unused_settings(self, given_policy=policy):
+            self.recovery.note(note)
         self.clock = clock(self.state.time)
         self.committer = Committer(
             self.state, self.store, self.clock, max_queue_bytes=max_queue_bytes, snapshot=self._take_snapshot
@@ -150,22 +169,42 @@ class Engine:
         """The log; offline, a read-only view of it."""
         if self.read_only:
             return RecordReader(self.folder.events, Disk())
-        return EventStore(self.folder.events, salvage=salvage)
+        return EventStore(self.folder.events, salvage=salvage, replays=True)
 
-    def _empty_state(self) -> State:
-        return State(EventReader(self.store), self._make_model, self._rebuild, self._kept.write)
+    def empty_state(self, keep_version: Callable[[ServedModel, int], None]) -> State:
+        """The state before the first record."""
+        state = State(EventReader(self.store), self._make_model, self._rollbacks.rebuild, keep_version)
+        state.skipped = self._skipped
+        return state
+
+    def _recovered_without(self, skip_records: Iterable[int], until: int | None) -> State:
+        """The state of the log without learning from some records. This is written to the log only after the
+        replay, which may find that a state without these records can no longer be computed."""
+        wanted, notes = wanted_skips(self.store, skip_records)
+        new = sorted(wanted - self._skipped)
+        self._skipped |= wanted
+        if new:
+            self.kept.postpone()
+        state = self._recovered(until)
+        self.recovery.notes += notes
+        for seq in [] if self.read_only else new:
+            draft = skip_draft(seq, state.time)
+            state.apply(Record(self.store.append([draft]), draft.kind, draft.time, 0, None, draft.body))
+            self.recovery.note(f"record {seq} is skipped: no model learns from it")
+        self.kept.resume()
+        return state
 
     def _recovered(self, until: int | None) -> State:
         """The newest valid snapshot, and a replay of the records after it."""
         start = time.perf_counter()
-        state = self._empty_state()
+        state = self.empty_state(self.kept.write)
         last = self.store.last_seq if until is None else until
         if last > self.store.last_seq or last < 0:
             raise InvalidValue(f"serve: the log ends at record {self.store.last_seq}, got until={until}")
         if not self.read_only:
             self.recovery.notes += self.store.report.lines()
         foreign = self._foreign_files()
-        found, invalid = (None, []) if self._from_start else self._newest_snapshot(last)
+        found, invalid = (None, []) if self._from_start else self.newest_snapshot(last)
         self.recovery.notes += [f"snapshot {name} is not used: {why}" for name, why in invalid]
         if found is not None:
             self._restore(state, found)
@@ -177,7 +216,10 @@ class Engine:
                 f"serve: records {state.seq + 1} to {self.store.first_seq - 1} are needed, "
                 "and were trimmed from the log"
             )
-        self.recovery.replayed = self._replay(state, last)
+        first = state.seq + 1
+        self.recovery.replayed = self.replay(state, last)
+        if not self.read_only:
+            self.store.complete(first, last)
         # Only now: if the folder cannot be opened with this log, its owner may put the right one back.
         for path in foreign:
             set_aside(path)
@@ -185,16 +227,20 @@ class Engine:
         self.recovery.seconds = time.perf_counter() - start
         return state
 
-    def _newest_snapshot(self, last: int) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
-        """The newest snapshot up to a record that belongs to the log, and those that were skipped."""
-        return newest_valid(self.folder, last, mismatch=partial(mismatch, self.store))
+    def newest_snapshot(self, last: int) -> tuple[Snapshot | None, list[InvalidSnapshot]]:
+        """The newest snapshot up to a record that belongs to the log, and those that were passed over."""
+
+        def wrong(seq: int, header: Mapping[str, Any]) -> str | None:
+            return mismatch(self.store, seq, header) or skip_mismatch(self.store, seq, header, self._skipped)
+
+        return newest_valid(self.folder, last, mismatch=wrong)
 
     def _foreign_files(self) -> list[Path]:
         """Saved states that were not computed from this log. Only the newest snapshots are kept, so one with a
         high number would displace those of this log."""
         if self.read_only:
             return []
-        found = list(self._kept.ahead(self.store.last_seq))
+        found = list(self.kept.ahead(self.store.last_seq))
         for seq in snapshot_seqs(self.folder):
             path = self.folder.snapshots / f"{seq}.snapshot"
             # A damaged file with a number of the log displaces nothing, and is reported by the recovery.
@@ -215,15 +261,14 @@ class Engine:
                 f"serve: snapshot {found.seq} cannot be continued ({what}): remove the file"
             ) from None
 
-    def _replay(self, state: State, last: int) -> int:
+    def replay(self, state: State, last: int) -> int:
         """Apply the records up to number `last`. Returns how many were applied."""
-        records = self.store.read(state.seq + 1, last)
         count = 0
-        while part := list(islice(records, _PART)):
-            state.prefetch(part)
-            for record in part:
-                state.apply(record)
-            count += len(part)
+        with self._watch.watching(state):
+            for rows in self.store.rows(state.seq + 1, last):
+                for start in range(0, len(rows), _PART):
+                    state.apply_rows(rows[start : start + _PART])
+                count += len(rows)
         return count
 
     def _make_model(self, body: dict[str, Any]) -> Any:
@@ -237,56 +282,6 @@ class Engine:
                 f"as models={{{name!r}: …}}"
             )
         return copy.deepcopy(self._pristine[name])
-
-    def _rebuild(self, name: str, body: dict[str, Any], seq: int) -> ServedModel:
-        """The model after record `to`, without the labels of the excluded events: a replay into an empty state.
-
-        The result of the rollback in record `seq` is kept, because a later recovery needs it once older records
-        are trimmed.
-        """
-        to, exclude, folder_id = body["to"], set(body.get("exclude", ())), body["folder_id"]
-        done = self._kept.read(name, folder_id, seq)
-        if done is None and not exclude:
-            done = self._kept.read(name, folder_id, to)
-        if done is None:
-            done = self._replayed_once(name, to, frozenset(exclude))
-        if seq:
-            self._kept.write(done, seq)
-        return done
-
-    def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        """Restore the result of an earlier rollback. A replay contains the rollbacks before it, which are replays
-        too. Each is computed once; otherwise every further rollback would take twice as long."""
-        known = self._rebuilt.get((name, to, exclude))
-        if known is not None:
-            return ServedModel.restored(name, *known)
-        self._depth += 1
-        try:
-            done = self._replayed(name, to, exclude)
-        finally:
-            self._depth -= 1
-            if not self._depth:
-                self._rebuilt.clear()
-        if self._depth and done.is_native:
-            self._rebuilt[name, to, exclude] = done.snapshot()
-        return done
-
-    def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
-        # A state without the excluded labels must not be stored as a version.
-        state = State(EventReader(self.store), self._make_model, self._rebuild, lambda served, seq: None)
-        state.excluded = {name: exclude}
-        if not exclude:
-            found, _ = self._newest_snapshot(to)
-            if found is not None and any(data["name"] == name for data in found.header["models"]):
-                state.restore(found.header, found.blobs)
-        if state.seq + 1 < self.store.first_seq:
-            raise InvalidValue(
-                f"serve: cannot restore record {to}: the log starts at record {self.store.first_seq}"
-            )
-        self._replay(state, to)
-        if name not in state.models:
-            raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
-        return state.models[name]
 
     # ------------------------------------------------------------------------------------------------- running
 
@@ -365,7 +360,8 @@ class Engine:
         self._attempt_seq, self._attempt_time = state.seq, time.monotonic()
         try:
             header, blobs = state.snapshot()
-            write_snapshot(self.folder, state.seq, {**header, MARK: log_mark(self.store, state.seq)}, blobs)
+            header |= {MARK: log_mark(self.store, state.seq), **left_out(state.seq, self._skipped)}
+            write_snapshot(self.folder, state.seq, header, blobs)
         except (OSError, MillstreamError, ValueError) as error:
             self.recovery.note(f"no snapshot at record {state.seq}: {reason_of(error)}")
             return

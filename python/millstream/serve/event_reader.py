@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ class EventReader:
         self._store = store
         self._most, self._most_bytes = most, most_bytes
         self._bytes = 0
-        self._recent: OrderedDict[int, Record | Row] = OrderedDict()
+        self._recent: dict[int, Record | Row] = {}
         #: Older records needed by the labels of the current group.
         self._fetched: dict[int, Record] = {}
         #: The last batch that was decoded: labels of a batch arrive together.
@@ -52,6 +52,17 @@ class EventReader:
         self._bytes += len(record.body)
         self._trim()
 
+    def remember_rows(self, rows: Sequence[Row]) -> None:
+        """Keep rows of records that were just read."""
+        self._recent.update([(row[0], row) for row in rows])
+        self._bytes += sum(map(len, map(_BODY, rows)))
+        self._trim()
+
+    @property
+    def in_memory(self) -> Any:
+        """Recent records by number, older records that were prefetched, and the last decoded batch."""
+        return self._recent, self._fetched, self._batch
+
     def remember_group(self, group: EventGroup, rows: list[Row]) -> None:
         """Keep the rows of a group of events that was just written."""
         self._recent.update(zip(range(group.first, group.first + len(rows)), rows, strict=True))
@@ -60,9 +71,11 @@ class EventReader:
 
     def _trim(self) -> None:
         recent = self._recent
-        while len(recent) > self._most or self._bytes > self._most_bytes:
-            _, old = recent.popitem(last=False)
-            self._bytes -= len(old[5])
+        # Many at once: to find its oldest key, a dict scans the slots of those that were removed.
+        while recent and (len(recent) > self._most + self._most // 8 or self._bytes > self._most_bytes):
+            count = max(len(recent) - self._most, len(recent) // 8, 1)
+            for seq in list(islice(recent, count)):
+                self._bytes -= len(recent.pop(seq)[5])
 
     def record(self, seq: int) -> Record:
         """The record with this number."""

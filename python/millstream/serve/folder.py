@@ -28,15 +28,22 @@ from millstream.errors import InvalidState, InvalidValue, MissingFile
 from millstream.serve.disk import Disk
 from millstream.serve.store_errors import FolderInUse
 
-__all__ = ["FORMAT", "DataFolder", "lock_file"]
+__all__ = ["FORMAT", "DataFolder", "is_data_folder", "lock_file"]
 
 #: Version of the layout. A folder of a later version is refused.
 FORMAT = 1
 
 _ID = re.compile(r"[0-9a-f]{1,32}").fullmatch
 
+_SETTINGS = "millstream.json"
+
 #: Files that an interrupted creation may leave behind.
 _BEGUN = {"lock", "models", "snapshots"}
+
+
+def is_data_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder has been created by a server."""
+    return (Path(path) / _SETTINGS).exists()
 
 
 class DataFolder:
@@ -56,7 +63,7 @@ class DataFolder:
         self.models = self.path / "models"
         self.snapshots = self.path / "snapshots"
         self.tokens = self.path / "tokens.json"
-        self._settings = self.path / "millstream.json"
+        self._settings = self.path / _SETTINGS
         self._file: IO[bytes] | None = None
         self._disk = Disk()
         known = self._check()

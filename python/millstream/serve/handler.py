@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from millstream.errors import MillstreamError
 from millstream.serve.api import OPERATIONS, Operation
+from millstream.serve.api.operation import check_query
 from millstream.serve.bounded_pool import BoundedPool
 from millstream.serve.committer import Stopped
 from millstream.serve.in_flight import Unsettled
@@ -48,6 +49,8 @@ class Handler:
             self.tokens.refresh()
             check_origin(request, open_to_all=self.server.checks_host and not self.tokens.active)
             self.tokens.check(request, operation.scope)
+            if request.query:
+                check_query(operation, request.query)
             call = Call(self.server, request, respond, values)
             if self.server.tracing is not None:
                 call.span = self.server.tracing.start(operation, call)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
 from typing import Any
 
+from millstream._core import IdRange, new_id
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 
@@ -35,18 +35,10 @@ def check_id(id: Any) -> str:
     return id
 
 
-def new_id(now: int) -> str:
-    """A new id with the layout of a UUID of version 7: 48 bits of time in milliseconds, then 74 random bits."""
-    random = secrets.randbits(74)
-    number = (now & (1 << 48) - 1) << 80 | 0x7 << 76 | (random >> 62) << 64 | 0b10 << 62 | random & (1 << 62) - 1
-    text = f"{number:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def new_ids(now: int, count: int) -> list[str]:
-    """New ids of a batch: as `new_id`, but the last 48 bits count up from a random number."""
+def new_ids(now: int, count: int) -> IdRange:
+    """New ids of a batch: the first is random, and the last 48 bits count up."""
     first = new_id(now)
     head, last = first[:24], int(first[24:], 16)
     if last + count > 1 << 48:
         last -= count
-    return [f"{head}{number:012x}" for number in range(last, last + count)]
+    return IdRange(f"{head}{last:012x}", count)

@@ -73,7 +73,7 @@ def _operation(operation: Operation, description: Description, used: set[str]) -
         "summary": operation.summary,
         "description": " ".join((operation.run.__doc__ or operation.summary).split()),
         "tags": [description.tag],
-        "parameters": _parameters(operation, description),
+        "parameters": _parameters(operation),
         "responses": _responses(operation, description),
     }
     if description.request is not None:
@@ -87,7 +87,7 @@ def _operation(operation: Operation, description: Description, used: set[str]) -
     return found
 
 
-def _parameters(operation: Operation, description: Description) -> list[dict[str, Any]]:
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
     found = [
         {
             "name": name,
@@ -99,15 +99,16 @@ def _parameters(operation: Operation, description: Description) -> list[dict[str
         }
         for name in operation.names
     ]
-    for name, (about, example) in description.query.items():
+    for name, parameter in operation.query.items():
+        values = {"enum": list(parameter.values)} if parameter.values else {}
         found.append(
             {
                 "name": name,
                 "in": "query",
                 "required": name == "seq",
-                "description": about,
-                "schema": {"type": "string"},
-                "example": example,
+                "description": parameter.about,
+                "schema": {"type": "string", **values},
+                "example": parameter.example,
             }
         )
     if operation.path.endswith("/learn"):

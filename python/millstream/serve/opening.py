@@ -1,6 +1,7 @@
 """Creation of an event store, and the checks before writing to one.
 
-Nothing is changed before all checks have passed. They are: the header of the main file; the write-ahead log
+Nothing is changed before all checks have passed. A start that replays the log checks the records while it reads
+them, and the others afterwards (`check_rest`). The checks are: the header of the main file; the write-ahead log
 (`wal.py`); SQLite's own check of the structure, which also finds a broken list of free pages; the definitions of
 the tables; the checksum and the number of each record; the last acknowledged number (`acknowledged.py`).
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from millstream.serve.acknowledged import acknowledged_path, read_acknowledged
-from millstream.serve.disk import FULL, Connection, Disk, primary_code
+from millstream.serve.disk import FULL, Connection, Disk, Mode, primary_code
 from millstream.serve.faults import crash_point
 from millstream.serve.reader import unreadable, verified_rows
 from millstream.serve.salvage import finish_salvage, salvage_store
@@ -20,7 +21,7 @@ from millstream.serve.schema import APPLICATION, FORMAT, PAGE_SIZE, Bounds, buil
 from millstream.serve.store_errors import StoreDamaged, StoreFailed, StoreFull
 from millstream.serve.wal import WalCheck, check_wal
 
-__all__ = ["Cut", "OpenReport", "create_store", "inspect_store"]
+__all__ = ["Cut", "OpenReport", "check_rest", "create_store", "inspect_store", "reading_mode"]
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -83,11 +84,14 @@ def create_store(disk: Disk, path: Path, page_size: int = PAGE_SIZE) -> None:
     crash_point("store.create.after_rename")
 
 
-def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds, OpenReport]:
-    """Check a store without changing it; with `salvage`, rebuild it if it is damaged."""
+def inspect_store(
+    disk: Disk, path: Path, salvage: bool = False, *, records: bool = True
+) -> tuple[Bounds, OpenReport]:
+    """Check a store without changing it; with `salvage`, rebuild it if it is damaged. Without `records`, the
+    caller reads the records, each of which is then checked, and calls `check_rest`."""
     report = OpenReport()
     try:
-        return _inspected(disk, path, report), report
+        return _inspected(disk, path, report, records), report
     except StoreDamaged as damage:
         if not salvage:
             raise
@@ -96,7 +100,25 @@ def inspect_store(disk: Disk, path: Path, salvage: bool = False) -> tuple[Bounds
         return _inspected(disk, path, report), report
 
 
-def _inspected(disk: Disk, path: Path, report: OpenReport) -> Bounds:
+def check_rest(disk: Disk, path: Path, bounds: Bounds, first: int, last: int) -> None:
+    """Check the records that are not from `first` to `last`, and that there are no others."""
+    connection = disk.connect(path, reading_mode(disk, path))
+    try:
+        _check_records(connection, disk, path.name, bounds, bounds.first, first - 1)
+        _check_records(connection, disk, path.name, bounds, last + 1, bounds.last)
+        _check_count(connection, path.name, bounds)
+    except disk.errors as error:
+        raise unreadable(path.name, None, error) from None
+    finally:
+        connection.close()
+
+
+def reading_mode(disk: Disk, path: Path) -> Mode:
+    """How a store is read before it is opened for writing: without a write-ahead log, no other file is created."""
+    return "read" if disk.size(_beside(path, "-wal")) else "immutable"
+
+
+def _inspected(disk: Disk, path: Path, report: OpenReport, records: bool = True) -> Bounds:
     page_size = _check_header(disk, path)
     wal = _check_wal(disk, path, page_size, report)
     # Unsynced writes of an earlier process can be lost in a power failure even after they were read here.
@@ -106,9 +128,9 @@ def _inspected(disk: Disk, path: Path, report: OpenReport) -> Bounds:
             disk.sync(_beside(path, "-wal"))
     except OSError as error:
         raise StoreFailed(f"event store: cannot sync {path}: {error}") from None
-    connection = disk.connect(path, "immutable" if wal is None else "read")
+    connection = disk.connect(path, reading_mode(disk, path))
     try:
-        bounds = _check_content(connection, disk, path)
+        bounds = _check_content(connection, disk, path, records)
     finally:
         connection.close()
     _check_acknowledged(disk, path, bounds, wal, report)
@@ -162,8 +184,8 @@ def _check_wal(disk: Disk, path: Path, page_size: int, report: OpenReport) -> Wa
     return found
 
 
-def _check_content(connection: Connection, disk: Disk, path: Path) -> Bounds:
-    """Check tables and records."""
+def _check_content(connection: Connection, disk: Disk, path: Path, records: bool) -> Bounds:
+    """Check tables and, if wanted, records."""
     name = path.name
     try:
         connection.execute("PRAGMA cell_size_check = ON").fetchall()
@@ -174,20 +196,26 @@ def _check_content(connection: Connection, disk: Disk, path: Path) -> Bounds:
         rows = connection.execute("PRAGMA quick_check(1)").fetchall()
         if rows != [("ok",)]:
             raise StoreDamaged(f"{name}: {' '.join(str(rows[0][0]).split())}", file=name)
-        _check_records(connection, disk, name, bounds)
+        if records:
+            _check_records(connection, disk, name, bounds, bounds.first, bounds.last)
+            _check_count(connection, name, bounds)
     except disk.errors as error:
         raise unreadable(name, None, error) from None
     return bounds
 
 
-def _check_records(connection: Connection, disk: Disk, name: str, bounds: Bounds) -> None:
-    """Check that the records are exactly those from the first to the last."""
-    seq = bounds.skip(bounds.first)
-    while seq <= bounds.last:
-        rows = verified_rows(connection, disk, name, bounds, seq, bounds.last)
+def _check_records(connection: Connection, disk: Disk, name: str, bounds: Bounds, first: int, last: int) -> None:
+    """Check the records from `first` to `last`, none of which may be missing."""
+    seq = bounds.skip(first)
+    while seq <= last:
+        rows = verified_rows(connection, disk, name, bounds, seq, last)
         if not rows:
             raise StoreDamaged(f"{name}: record {seq} is missing", file=name, seq=seq)
         seq = bounds.skip(rows[-1][0] + 1)
+
+
+def _check_count(connection: Connection, name: str, bounds: Bounds) -> None:
+    """Check that there are no records but those from the first to the last."""
     count = bounds.last - bounds.first + 1 - bounds.lost
     low, high, found = connection.execute("SELECT min(seq), max(seq), count(*) FROM records").fetchall()[0]
     if found != count or (count and not bounds.first <= low <= high <= bounds.last):

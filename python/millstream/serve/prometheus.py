@@ -132,7 +132,7 @@ def _streams(page: Page, server: Any) -> None:
         [
             ({"model": each.name, "reason": reason}, each.refusals.get(reason, 0))
             for each in streams
-            for reason in ("unlearnable", "late")
+            for reason in ("unlearnable", "late", "failed", "skipped")
         ],
     )
 

@@ -28,6 +28,7 @@ _COLUMNS = "SELECT seq, kind, time, stream, id, body, crc FROM records"
 _RANGE = f"{_COLUMNS} WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT {_ROWS}"
 _ONE = f"{_COLUMNS} WHERE seq = ?"
 _MANY = f"{_COLUMNS} WHERE seq IN ({', '.join('?' * _NUMBERS)})"
+_STARTING = f"{_COLUMNS} WHERE kind = ? AND substr(body, 1, ?) = ? ORDER BY seq"
 
 
 class RecordReader:
@@ -82,7 +83,7 @@ class RecordReader:
 
     def get(self, seq: int) -> Record:
         """One record."""
-        found = self._select(_ONE, (seq,))
+        found = self._select(_ONE, (seq,), seq)
         if not found:
             raise self._absent(seq)
         return found[0]
@@ -94,12 +95,16 @@ class RecordReader:
         for start in range(0, len(numbers), _NUMBERS):
             part = numbers[start : start + _NUMBERS]
             # The statement has a fixed number of parameters, so it is compiled only once.
-            rows = self._select(_MANY, part + part[-1:] * (_NUMBERS - len(part)))
+            rows = self._select(_MANY, part + part[-1:] * (_NUMBERS - len(part)), part[0])
             found.update((record.seq, record) for record in rows)
         for seq in numbers:
             if seq not in found:
                 raise self._absent(seq)
         return {seq: found[seq] for seq in numbers}
+
+    def starting(self, kind: int, start: str) -> list[Record]:
+        """The records of a kind whose body starts with a text. All records are looked at."""
+        return self._select(_STARTING, (int(kind), len(start), start), None)
 
     def first_at(self, time: int) -> int:
         """The number of the first record at or after a time; the last number plus one if there is none."""
@@ -148,12 +153,13 @@ class RecordReader:
         with self._lock:
             return verified_rows(self._connection, self._disk, self._path.name, bounds, seq, stop)
 
-    def _select(self, statement: str, numbers: Any) -> list[Record]:
+    def _select(self, statement: str, values: Any, seq: int | None) -> list[Record]:
+        """The rows of a statement; `seq` is named if they cannot be read."""
         try:
             with self._lock:
-                rows = self._connection.execute(statement, numbers).fetchall()
+                rows = self._connection.execute(statement, values).fetchall()
         except self._disk.errors as error:
-            raise unreadable(self._path.name, numbers[0], error) from None
+            raise unreadable(self._path.name, seq, error) from None
         bad = first_wrong_record(self._bounds.seed, rows)
         if bad is not None:
             raise _damaged(self._path.name, rows[bad][0])

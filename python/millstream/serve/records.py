@@ -13,7 +13,7 @@ import struct
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from millstream._core import crc32c
+from millstream._core import crc32c, unpack_body
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 
@@ -51,6 +51,9 @@ class Kind(IntEnum):
     ADMIN = 7
 
 
+_EVENT = int(Kind.EVENT)
+
+
 class Draft(NamedTuple):
     """A record without its number, which the store assigns.
 
@@ -66,7 +69,8 @@ class Draft(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record of the log. An id that is stored as 16 bytes is given as the text of its UUID."""
+    """A record of the log. An id that is stored as 16 bytes is given as the text of its UUID, and a packed body of
+    an event as its JSON text."""
 
     seq: int
     kind: int
@@ -138,6 +142,8 @@ def record_of(row: Any) -> Record:
     seq, kind, time, stream, id, body, _ = row
     if type(id) is bytes:
         id = shown_id(id)
+    if kind == _EVENT and type(body) is bytes:
+        body = unpack_body(body)
     # The constructor of the named tuple takes twice as long.
     return _new(Record, (seq, kind, time, stream, id, body))
 

@@ -6,7 +6,7 @@ records   seq     number of the record, without gaps
           time    milliseconds since 1970, never decreasing
           stream  number of the model or route
           id      id of the event: BLOB of 16 bytes for a UUID, otherwise TEXT
-          body    JSON text, or the bytes of a batch
+          body    JSON text, the packed JSON of an event, or the bytes of a batch
           crc     CRC32C over all other fields, seeded with the id of the store
 store     one row: format, id of the store, first and last number, ranges that were lost to damage, CRC32C
 log       a view of records with names of kinds, ISO times, and ids as text
@@ -40,13 +40,15 @@ __all__ = [
     "write_bounds",
 ]
 
-#: Version of the format. A store of a later version is refused.
-FORMAT = 1
+#: Version of the format. A store of a later version is refused. From version 2 on, bodies of events may be packed.
+FORMAT = 2
+_PACKED_FORMAT = 2
 
 #: Marks the file as an event store, at byte 68 of it.
 APPLICATION = 0x4D53_4556
 
-PAGE_SIZE = 4096
+#: With twice SQLite's default, writing a batch of 80 kB takes four fifths of the processor time.
+PAGE_SIZE = 8192
 
 #: The view comes first. SQLite's check of the structure begins with the newest object; if that is a view, which
 #: has no pages, it leaves out the list of free pages (seen in versions 3.40 and 3.54).
@@ -85,6 +87,11 @@ class Bounds(NamedTuple):
         """The checksum of this row."""
         header = struct.pack("<qqqI", self.format, self.first, self.last, len(self.id))
         return crc32c(header + self.id + json.dumps(self.gaps).encode())
+
+    @property
+    def packs(self) -> bool:
+        """Whether bodies of events may be packed. Earlier versions wrote text and can read nothing else."""
+        return self.format >= _PACKED_FORMAT
 
     @property
     def lost(self) -> int:

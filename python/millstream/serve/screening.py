@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream._core import EventGroup
+from millstream._core import EventGroup, IdRange
 from millstream.serve.fates import Outcome
 from millstream.serve.fold import State
+from millstream.serve.in_flight import Ranges
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.stream import Stream
@@ -29,6 +30,7 @@ class Screening:
         self._events = events
         self._has_labels = any(proposal.kind in (_LABEL, _LABELS) for proposal in group)
         self._in_group: dict[int, set[str]] = {}
+        self._ranges: dict[int, Ranges] = {}
         self.seqs: list[int] = []
 
     def outcomes(self, proposal: Proposal) -> list[Outcome | None] | None:
@@ -49,6 +51,8 @@ class Screening:
             ]
         if kind == _EVENT and proposal.id is not None:
             known.add(proposal.id)
+        elif kind == _EVENTS and isinstance(proposal.parsed, IdRange):
+            self._ranges.setdefault(stream.number, Ranges()).add(proposal.parsed)
         elif kind == _EVENTS:
             known.update(proposal.parsed)
         return None
@@ -58,7 +62,9 @@ class Screening:
     ) -> Outcome | None:
         if id in known or (self._events is not None and self._events.has(stream.number, id)):
             return None
+        if stream.number in self._ranges and id in self._ranges[stream.number]:
+            return None
         known.add(id)
         if entry is not None:
             self.seqs.append(entry[0])
-        return self._state.screen(stream, id, label, entry)
+        return self._state.join.screen(stream, id, label, entry)

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import millstream
-from millstream import drift, metrics, roles
+from millstream import _core, drift, metrics, roles
 from millstream._examples import check_example
 from millstream._python_loop import title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import Role
 from millstream.serve.curve import Curve
 from millstream.serve.promotion import loss
+from millstream.serve.records import Row
+from millstream.serve.stream import DELAY_BOUNDS, Stream
 
-__all__ = ["Prediction", "ServedModel", "is_data", "plain_prediction"]
+__all__ = ["Prediction", "ServedModel", "is_data", "is_native_method", "plain_prediction", "prediction_of"]
 
 #: Window size of the recent metric in the live curve.
 _RECENT = 1000
@@ -108,6 +110,8 @@ class ServedModel:
         #: A learner written in Python need not be thread-safe.
         self.lock = threading.RLock()
         self._reset_scores()
+        #: Learns common labels natively, many in one call; None if labels must be learned one by one.
+        self.label_learner = self._label_learner()
 
     def _reset_scores(self) -> None:
         self.scored = 0
@@ -196,6 +200,66 @@ class ServedModel:
         self.learned += 1
         self.seq = seq
 
+    def _label_learner(self) -> _core.LabelLearner | None:
+        scores = self.metrics if self.recent is None else [*self.metrics, self.recent]
+        is_number = self.role is roles.REGRESSOR
+        if not self.is_native or self.wants_proba or not (is_number or self.role is roles.CLASSIFIER):
+            return None
+        if not isinstance(self.model, _core.Model) or not is_native_method(self.model, "learn_one"):
+            return None
+        if any(metric._takes_numbers() is not is_number for metric in scores):
+            return None
+        bounds = [1000 * bound for bound in DELAY_BOUNDS]
+        return _core.LabelLearner(self.model, scores, self.detector, _LARGEST_ERROR, bounds)
+
+    def learn_labels(
+        self,
+        pending: _core.PendingEvents,
+        events: Any,
+        ids: list[str],
+        labels: list[dict[str, Any]],
+        start: int,
+        place: tuple[int, int, int, int],
+    ) -> _core.LabelRun:
+        """Learn and score the labels from `start` on natively, as `learn` and `score` would, as far as they are
+        common ones and no point of the curve is due. See `_core.LabelLearner`."""
+        assert self.label_learner is not None
+        run = self.label_learner.learn(pending, events, ids, labels, start, place, self._until_point)
+        self._count(run)
+        return run
+
+    def replay(
+        self, stream: Stream, events: Any, rows: list[Row], start: int, now: int, until: int
+    ) -> _core.LabelRun:
+        """Apply the events and labels of a stream from `start` on natively, as far as they are common ones and no
+        point of the curve is due. `now` is the time of the state; no window closes up to the time `until`."""
+        assert self.label_learner is not None
+        policy = stream.policy
+        times = (policy.window_ms, now, until)
+        run = self.label_learner.replay(
+            stream.pending, events, rows, start, stream.number, times, policy.max_pending, self._until_point
+        )
+        self._count(run)
+        return run
+
+    @property
+    def _until_point(self) -> int:
+        """Number of scored labels until the next point of the curve."""
+        return self.curve.every - self.scored % self.curve.every
+
+    def _count(self, run: _core.LabelRun) -> None:
+        if not run.learned:
+            return
+        is_due = run.scored == self._until_point
+        self.learned += run.learned
+        self.scored += run.scored
+        self.unscored += run.unscored
+        self.seq = run.seq
+        if run.drift:
+            self._note_drift(run.seq, run.time)
+        if is_due:
+            self._add_point(run.seq, run.time)
+
     def learn_unlabelled(self, x: Any, seq: int) -> None:
         """Learn the features of an event, for a role without a target."""
         self.model.learn_one(self._own(x))
@@ -230,19 +294,28 @@ class ServedModel:
         self.scored += 1
         self._watch(prediction.y, y, seq, time)
         if self.curve.is_due(self.scored):
-            values = [self.recent] if self.recent is not None else []
-            self.curve.add(self.scored, seq, time, [_finite(metric.get()) for metric in [*values, *self.metrics]])
+            self._add_point(seq, time)
+
+    def _add_point(self, seq: int, time: int) -> None:
+        values = [self.recent] if self.recent is not None else []
+        self.curve.add(self.scored, seq, time, [_finite(metric.get()) for metric in [*values, *self.metrics]])
 
     def _watch(self, predicted: Any, y: Any, seq: int, time: int) -> None:
         """Pass the error to the drift detector."""
         error = loss(self.role, predicted, y)
         if error is None or not error <= _LARGEST_ERROR:
             return
-        self.detector.update(error)
+        try:
+            self.detector.update(error)
+        except MillstreamError:
+            return
         if self.detector.drift_detected:
-            self.drift_count += 1
-            self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
-            del self.drifts[:-_MOST_DRIFTS]
+            self._note_drift(seq, time)
+
+    def _note_drift(self, seq: int, time: int) -> None:
+        self.drift_count += 1
+        self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
+        del self.drifts[:-_MOST_DRIFTS]
 
     # -------------------------------------------------------------------------------------------------- report
 
@@ -303,6 +376,27 @@ class ServedModel:
         self.detector = millstream.from_bytes(parts["detector"])
         if self.recent is not None:
             self.recent = millstream.from_bytes(parts["recent"])
+        self.label_learner = self._label_learner()
+
+
+def prediction_of(body: dict[str, Any], model: str) -> Prediction | None:
+    """The prediction of a model in the body of an event."""
+    if "m" in body:
+        body = body["m"].get(model)
+        if body is None:
+            return None
+    proba = body.get("p")
+    if proba is not None:
+        proba = [(label, p) for label, p in proba]
+    # The constructor of the named tuple takes twice as long.
+    prediction: Prediction = tuple.__new__(Prediction, (body.get("y"), proba))
+    return prediction
+
+
+def is_native_method(model: _core.Model, name: str) -> bool:
+    """Whether neither the class of a model nor the model itself overrides a method of `_core.Model`."""
+    native = getattr(_core.Model, f"_{name}")
+    return getattr(type(model), name, None) is native and name not in vars(model)
 
 
 def _next_features(x: Any) -> Any:

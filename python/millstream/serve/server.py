@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -17,16 +16,19 @@ from typing import Any, Self
 
 from millstream import _core, roles
 from millstream.errors import InvalidValue
+from millstream.serve.address import check_port, listening_error, missing_tokens
 from millstream.serve.api import health
 from millstream.serve.committer import QueueFull, Stopped
 from millstream.serve.counters import Counters
 from millstream.serve.engine import Engine
 from millstream.serve.event_reader import EventReader
+from millstream.serve.garbage import collect_rarely
 from millstream.serve.handler import Handler
 from millstream.serve.live import EVENT_STREAM, HttpSink, Live, Sink
 from millstream.serve.origin import is_loopback
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.proposal import Proposal
+from millstream.serve.records import Kind
 from millstream.serve.requests import JSON, Problem, Reply, Request
 from millstream.serve.retention import Retention
 from millstream.serve.shortcut import Shortcut
@@ -72,7 +74,13 @@ class Server:
     retention
         A `Retention` that limits the log by age or size; by default, all records are kept.
     require_token
-        Whether requests need a token; by default, only if the address is not a loopback address.
+        Whether requests need a token; by default, only if the address is not a loopback address, or if the folder
+        has tokens.
+    salvage
+        Open a damaged log without its damaged records, and without rollbacks whose state is lost.
+    skip_records
+        Numbers of records from which no model learns, for example a label on which a learner written in Python
+        never returns. Labels in them are quarantined. The skip is recorded in the log.
     tracing
         Whether to create OpenTelemetry spans for predictions and labels: True, or a tracer provider.
     settings
@@ -106,6 +114,7 @@ class Server:
         retention: Retention | None = None,
         require_token: bool | None = None,
         salvage: bool = False,
+        skip_records: Iterable[int] = (),
         tracing: Any = False,
         settings: Mapping[str, Any] | None = None,
         engine_settings: Mapping[str, Any] | None = None,
@@ -115,7 +124,7 @@ class Server:
         given = dict(models or {})
         if model is not None:
             given[name] = model
-        self.host = host
+        self.host, self._port = host, check_port(port)
         self.engine = Engine(
             Path(data),
             given,
@@ -123,6 +132,7 @@ class Server:
             metrics=metrics,
             retention=retention,
             salvage=salvage,
+            skip_records=skip_records,
             **dict(engine_settings or {}),
         )
         #: As given: None leaves the choice to the protocol.
@@ -139,7 +149,6 @@ class Server:
         self.live = Live(self)
         self.is_ready = False
         self.started = time.time()
-        self._port = port
         self.settings = dict(settings or {})
         self._http: _core.HttpServer | None = None
         self._shortcut: Shortcut | None = None
@@ -174,17 +183,14 @@ class Server:
         self._was_started = True
         if self.tokens.required and not len(self.tokens):
             self.engine.stop()
-            raise InvalidValue(
-                f"serve: address {self.host} is not a loopback address, and the folder has no tokens: "
-                "create one with `millstream serve --create-token NAME:admin --data FOLDER`"
-            )
+            raise missing_tokens(self.host, self.require_token)
         committer = self.engine.committer
         committer.after_group = self._after_group
         committer.failed = self._failed
         committer.administered = self.sync_shortcuts
         try:
             if listen:
-                self._http = _core.HttpServer(self.host, self._port, **self.settings)
+                self._http = self._listening()
                 self._answer_health(self._http, natively=True)
             self.engine.start()
         except BaseException:
@@ -200,6 +206,12 @@ class Server:
         self.live.start()
         self.is_ready = True
         return self
+
+    def _listening(self) -> _core.HttpServer:
+        try:
+            return _core.HttpServer(self.host, self._port, **self.settings)
+        except OSError as error:
+            raise listening_error(self.host, self._port, error) from None
 
     def _take_shortcut(self, http: _core.HttpServer) -> None:
         """Let the HTTP server answer for native models; not with tracing, because only the handler creates
@@ -239,10 +251,7 @@ class Server:
             signal.signal(getattr(signal, name), lambda number, _: signalled.append(number))
         if not self._was_started:
             self.start()
-        # Requests and records contain no reference cycles. With the default thresholds, garbage collection takes a
-        # fifth of the time of a label.
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
+        collect_rarely()
         while not signalled:
             time.sleep(0.1)
             if self._failure is not None:
@@ -328,7 +337,7 @@ class Server:
         try:
             self.engine.committer.propose(proposal)
         except (QueueFull, Stopped):
-            self.engine.committer.lost_events += 1
+            self.engine.committer.lost_events += len(proposal.parsed) if proposal.kind == Kind.EVENTS else 1
             return False
         return self.engine.committer.disk_error is None
 

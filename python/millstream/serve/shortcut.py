@@ -6,17 +6,17 @@ import threading
 
 from millstream import _core, roles
 from millstream.serve.engine import Engine
-from millstream.serve.served_model import ServedModel
+from millstream.serve.served_model import ServedModel, is_native_method
 from millstream.serve.tokens import Tokens
 
 __all__ = ["Shortcut"]
 
 #: The prediction method of each role. Classes that override it are left to Python.
 _VERBS = {
-    roles.CLASSIFIER: ("predict_one", _core.Model._predict_one),
-    roles.REGRESSOR: ("predict_one", _core.Model._predict_one),
-    roles.CLUSTERER: ("predict_one", _core.Model._predict_one),
-    roles.ANOMALY_DETECTOR: ("score_one", _core.Model._score_one),
+    roles.CLASSIFIER: "predict_one",
+    roles.REGRESSOR: "predict_one",
+    roles.CLUSTERER: "predict_one",
+    roles.ANOMALY_DETECTOR: "score_one",
 }
 
 
@@ -76,5 +76,4 @@ def _is_answered(served: ServedModel) -> bool:
         return False
     if served.role not in _VERBS or not isinstance(served.model, _core.Model) or not served.is_native:
         return False
-    name, verb = _VERBS[served.role]
-    return getattr(type(served.model), name, None) is verb and name not in vars(served.model)
+    return is_native_method(served.model, _VERBS[served.role])

@@ -13,17 +13,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from millstream._core import pack_body
 from millstream.errors import InvalidValue, NotPermitted
 from millstream.serve.acknowledged import Acknowledged, acknowledged_path, write_acknowledged
 from millstream.serve.disk import BUSY, FULL, LOCKED, Connection, Disk, primary_code
 from millstream.serve.faults import crash_point
-from millstream.serve.opening import OpenReport, create_store, inspect_store
+from millstream.serve.opening import OpenReport, check_rest, create_store, inspect_store, reading_mode
 from millstream.serve.reader import RecordReader
-from millstream.serve.records import Draft, Record, Row, row_of
+from millstream.serve.records import Draft, Kind, Record, Row, row_of
 from millstream.serve.schema import PAGE_SIZE, Bounds, read_bounds, write_bounds
 from millstream.serve.store_errors import StoreBusy, StoreDamaged, StoreFailed, StoreFull
 
 __all__ = ["EventStore", "StoreBusy", "StoreDamaged", "StoreFailed", "StoreFull"]
+
+_EVENT = int(Kind.EVENT)
 
 _INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -63,6 +66,9 @@ class EventStore:
     read_only
         Only read; the store must exist, and a server may be writing to it. Records are then checked when they are
         read, and `refresh` shows those that were written since.
+    replays
+        The caller reads the records, each of which is then checked, and calls `complete` before anything is
+        written. Otherwise, every record is read and checked twice.
     page_size
         Page size of a new database.
 
@@ -79,6 +85,7 @@ class EventStore:
         disk: Disk | None = None,
         salvage: bool = False,
         read_only: bool = False,
+        replays: bool = False,
         page_size: int = PAGE_SIZE,
     ) -> None:
         self.path = Path(path)
@@ -88,14 +95,30 @@ class EventStore:
         self._unchecked = 0
         self._mark = acknowledged_path(self.path)
         self._connection: Connection | None = None
+        #: Whether `complete` must check the other records and open the store for writing.
+        self._is_incomplete = False
         self.report = OpenReport()
         if read_only:
             self._reader = self.reader()
             self.refresh()
             return
         create_store(self._disk, self.path, page_size)
-        self._bounds, self.report = inspect_store(self._disk, self.path, salvage)
+        self._is_incomplete = replays and not salvage
+        self._bounds, self.report = inspect_store(self._disk, self.path, salvage, records=not self._is_incomplete)
         self._seed = self._bounds.seed
+        if not self._is_incomplete:
+            self._connection = self._opened()
+
+    def complete(self, first: int, last: int) -> None:
+        """Finish opening after the records from `first` to `last` were read: check the others, allow writing."""
+        if not self._is_incomplete:
+            return
+        check_rest(self._disk, self.path, self._bounds, first, last)
+        if self._reader is not None:
+            # It may not see what is written from now on.
+            self._reader.close()
+            self._reader = None
+        self._is_incomplete = False
         self._connection = self._opened()
 
     @property
@@ -143,6 +166,11 @@ class EventStore:
         """The seed of record checksums."""
         return self._seed
 
+    @property
+    def packs(self) -> bool:
+        """Whether bodies of events may be packed."""
+        return self._bounds.packs
+
     def append(self, drafts: Sequence[Draft], ready: Sequence[Row] = ()) -> int:
         """Write a group of records in one transaction and sync it; returns the number of the first draft.
 
@@ -160,7 +188,8 @@ class EventStore:
         if not drafts and not ready:
             return first
         seed = self._seed
-        rows = [*ready, *(row_of(seed, seq, draft) for seq, draft in enumerate(drafts, first))]
+        stored = map(_packed, drafts) if self.packs else drafts
+        rows = [*ready, *(row_of(seed, seq, draft) for seq, draft in enumerate(stored, first))]
         changed = self._bounds._replace(last=first + len(drafts) - 1)
         crash_point("store.before_write")
         self._transact(changed, rows)
@@ -209,13 +238,22 @@ class EventStore:
 
     def reader(self) -> RecordReader:
         """A new reader, for use in another thread."""
-        return RecordReader(self.path, self._disk)
+        mode = reading_mode(self._disk, self.path) if self._is_incomplete else "read"
+        return RecordReader(self.path, self._disk, mode)
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Record]:
         """The records from `first` to `last`, both included, in order, each one checked."""
         reader = self.reader()
         try:
             yield from reader.read(first, last)
+        finally:
+            reader.close()
+
+    def rows(self, first: int = 1, last: int | None = None) -> Iterator[list[Row]]:
+        """The checked rows of records in chunks."""
+        reader = self.reader()
+        try:
+            yield from reader.rows(first, last)
         finally:
             reader.close()
 
@@ -226,6 +264,10 @@ class EventStore:
     def get_many(self, seqs: Iterable[int]) -> dict[int, Record]:
         """Several records by their numbers."""
         return self._shared_reader().get_many(seqs)
+
+    def starting(self, kind: int, start: str) -> list[Record]:
+        """The records of a kind whose body starts with a text."""
+        return self._shared_reader().starting(kind, start)
 
     def first_at(self, time: int) -> int:
         """The number of the first record at or after a time; the last number plus one if there is none."""
@@ -359,6 +401,13 @@ class EventStore:
     def _failed(self, what: str, error: Exception) -> StoreFailed:
         self._failure = f"{what} failed: {error}"
         return StoreFailed(f"event store: {self._failure}")
+
+
+def _packed(draft: Draft) -> Draft:
+    """A draft with the body that is stored."""
+    if draft.kind != _EVENT or type(draft.body) is not str:
+        return draft
+    return draft._replace(body=pack_body(draft.body))
 
 
 def _beside(path: Path, suffix: str) -> Path:

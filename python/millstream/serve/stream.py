@@ -110,6 +110,14 @@ class Stream:
         self.delays[1] += 1
         self.delay_counts[bisect_left(DELAY_BOUNDS, delay / 1000)] += 1
 
+    def learned(self, run: _core.LabelRun) -> None:
+        """Count labels that were received and learned together."""
+        self.received += run.learned
+        self.fates[Fate.LEARNED.word] += run.learned
+        self.delays[0] += run.delay
+        self.delays[1] += run.learned
+        self.delay_counts = [mine + more for mine, more in zip(self.delay_counts, run.delay_counts, strict=True)]
+
     def refuse(
         self, id: str | None, seq: int, time: int, reason: str, y: Any = None, *, kind: str = "unlearnable"
     ) -> None:

@@ -22,24 +22,27 @@ from millstream.serve.folder import lock_file
 from millstream.serve.requests import Problem, Request
 from millstream.serve.store_errors import FolderInUse
 
-__all__ = ["SCOPES", "Tokens"]
+__all__ = ["DEFAULT_SCOPES", "SCOPES", "Tokens"]
 
 SCOPES = ("predict", "label", "admin", "metrics")
+#: Scopes of a token for which none are given: those of a client, which cannot change models.
+DEFAULT_SCOPES = ("predict", "label")
 
+#: Maximum number of characters of a name.
+_LONGEST_NAME = 128
 #: Seconds between two looks at the file, and seconds to wait for another process that changes it.
 _LOOK, _PATIENCE = 1.0, 10.0
 
 #: Inode, time and size of a file.
 _Stamp = tuple[int, int, int]
-_NO_FILE: _Stamp = (0, 0, 0)
 
 
 class Tokens:
     """The tokens of a data folder.
 
-    A token with the scope "admin" allows all operations. With `required=False`, all requests are allowed until
-    the folder has a file of tokens; this is the default only on a loopback address. If all tokens are revoked, the
-    file remains, and requests are refused.
+    A token with the scope "admin" allows all operations. With `required=False`, requests need a token only if the
+    folder has one; this is the default only on a loopback address. A server that has had a token since its start
+    refuses all requests after the last one is revoked, which may have been stolen, until it is restarted.
 
     Another process may change the file while a server runs: `refresh` reads it again. `listener` is called after
     every change.
@@ -51,7 +54,8 @@ class Tokens:
         self.listener: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
         self._known: list[dict[str, Any]] = []
-        #: Identity and time of the file that was read last; None before there was one.
+        self._has_had_tokens = False
+        #: Identity and time of the file that was read last; None if there was none.
         self._stamp: _Stamp | None = None
         self._next_look = 0.0
         self._complaint = ""
@@ -63,8 +67,7 @@ class Tokens:
     @property
     def active(self) -> bool:
         """Whether requests need a token."""
-        # A file that disappears leaves the stamp, so deleting it does not open a server that runs.
-        return self.required or self._stamp is not None
+        return self.required or self._has_had_tokens
 
     def refresh(self) -> None:
         """Read the file again if another process has changed it; at most once a second."""
@@ -90,6 +93,10 @@ class Tokens:
 
     def create(self, scopes: Iterable[str], name: str = "", *, days: float | None = None) -> str:
         """Create a token, which is shown once and stored as a hash."""
+        if not isinstance(name, str) or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise InvalidValue(
+                f"the name of a token must be at most {_LONGEST_NAME} printable characters, got {quoted(name)}"
+            )
         scopes = sorted(set(scopes))
         for scope in scopes:
             if scope not in SCOPES:
@@ -128,7 +135,7 @@ class Tokens:
                 data = json.dumps({"tokens": changed}, indent=1).encode()
                 write_whole(self.path, data, mode=0o600)
                 Disk().sync_folder(self.path.parent)
-                self._known, self._stamp = changed, _stamp(self.path)
+                self._know(changed, _stamp(self.path))
         self.listener()
         return growth
 
@@ -140,19 +147,30 @@ class Tokens:
                 return False
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            is_changed, self._known = bool(self._known), []
-            if self._stamp is not None:
-                self._stamp = _NO_FILE
+            is_changed, self._known, self._stamp = bool(self._known), [], None
             return is_changed
         except UnicodeDecodeError:
             text = ""
-        self._known, self._stamp = _parsed(self.path, text), stamp
+        self._know(_parsed(self.path, text), stamp)
         return True
+
+    def _know(self, tokens: list[dict[str, Any]], stamp: _Stamp) -> None:
+        # First, so that no request is allowed in between.
+        self._has_had_tokens = self._has_had_tokens or bool(tokens)
+        self._known, self._stamp = tokens, stamp
 
     def check(self, request: Request, scope: str | None) -> None:
         """Refuse a request without a valid token of the scope."""
         if scope is None or not self.active:
             return
+        if not self._known:
+            restart = "" if self.required else ", or restart the server to allow requests without tokens"
+            raise Problem(
+                401,
+                "no-token",
+                "authorization: all requests are refused, because the data folder has no tokens: create one with "
+                f"`millstream serve --create-token NAME --data FOLDER`{restart}",
+            )
         given = request.header("authorization") or ""
         kind, _, token = given.partition(" ")
         if kind.lower() != "bearer" or not token.strip():

@@ -52,7 +52,7 @@ fn with_escapes(text: &str, start: usize, first: usize) -> Result<(Cow<'_, str>,
                 place = after;
             }
             Some(_) => return Err(Invalid::new(format!("control character in a string at byte {place}"))),
-            None => return Err(Invalid::new(format!("string without an end at byte {}", start - 1))),
+            None => return Err(Invalid::new(format!("unterminated string at byte {}", start - 1))),
         }
         let end = plain_end(bytes, place);
         content.push_str(&text[place..end]);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn other_strings_are_refused() {
-        assert_eq!(content("\"abc").unwrap_err(), "body: string without an end at byte 0");
+        assert_eq!(content("\"abc").unwrap_err(), "body: unterminated string at byte 0");
         assert_eq!(content("\"abc\\").unwrap_err(), "body: invalid escape at byte 4");
         assert_eq!(content("\"a\nb\"").unwrap_err(), "body: control character in a string at byte 2");
         for text in [r#""\x""#, r#""\u12""#, r#""\u12g4""#, r#""\u+123""#] {

@@ -38,8 +38,8 @@ fn hashed(letter: u8, bytes: &[u8]) -> EventKey {
     EventKey([hash.h1, hash.h2])
 }
 
-/// The bytes of a UUID in its canonical form.
-fn uuid(text: &str) -> Option<[u8; 16]> {
+/// The bytes of a UUID in its canonical form: lower case, with hyphens.
+pub fn uuid(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
     let mut bytes = [0; 16];
     let mut digits = 0;

@@ -76,7 +76,7 @@ impl PendingEvents {
             (seq, time) = (event.seq, event.time);
             match pending.add(key, event) {
                 Ok(true) => {}
-                Ok(false) => return Err(invalid(format!("the event of record {seq} is there twice"))),
+                Ok(false) => return Err(invalid(format!("the event of record {seq} is a duplicate"))),
                 Err(fault) => return Err(invalid(fault.message())),
             }
         }
@@ -230,7 +230,7 @@ mod tests {
         };
         says(forged(u64::MAX, &one), "truncated");
         says(forged(1, &[&one[..], &two].concat()), "bytes after the last event");
-        says(forged(2, &[&one[..], &event(1, &[1, 0, 0, 0])].concat()), "the event of record 6 is there twice");
+        says(forged(2, &[&one[..], &event(1, &[1, 0, 0, 0])].concat()), "the event of record 6 is a duplicate");
         says(forged(2, &[&one[..], &event(2, &[0, 0, 0, 0])].concat()), "log order");
         says(forged(2, &[&one[..], &event(2, &[1, 0, 1, 0])].concat()), "log order");
         says(forged(1, &event(1, &[0x80, 0, 0, 0])), "damaged");

@@ -113,6 +113,11 @@ impl PendingEvents {
         Ok(true)
     }
 
+    /// How many of some keys are there.
+    pub fn count_known(&self, keys: impl Iterator<Item = EventKey>) -> usize {
+        keys.filter(|&key| self.position(key).is_some()).count()
+    }
+
     pub fn find(&self, key: EventKey) -> Option<Pending> {
         self.ring.get(self.position(key)?).map(Pending::from)
     }

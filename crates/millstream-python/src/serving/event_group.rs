@@ -1,8 +1,9 @@
 //! `millstream._core.EventGroup`: the events of one commit as rows of the event store.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use millstream_core::serving::Pending;
+use millstream_core::serving::{pack_text, Pending};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple};
 
@@ -12,13 +13,16 @@ use super::pending_events::{PendingEvents, Tuple};
 use super::record_check::{checksum, BYTES, TEXT};
 
 /// The kind of a record of one prediction.
-const EVENT: u8 = 1;
+pub const EVENT: u8 = 1;
 
 /// Events with consecutive numbers and one time.
 #[pyclass(frozen, module = "millstream._core")]
 pub struct EventGroup {
     events: Vec<Event>,
     ids: Arc<Ids>,
+    /// By event, the range of its body in `packed`, unless it is stored as text.
+    places: Vec<Option<Range<usize>>>,
+    packed: Vec<u8>,
     /// By event.
     checksums: Vec<u32>,
     /// The number of the first event.
@@ -29,20 +33,32 @@ pub struct EventGroup {
 }
 
 impl EventGroup {
-    pub fn new(events: Vec<Event>, ids: Arc<Ids>, seed: u32, first: i64, time: i64) -> Self {
+    /// `packs` tells whether the store may contain packed bodies.
+    pub fn new(events: Vec<Event>, ids: Arc<Ids>, packs: bool, seed: u32, first: i64, time: i64) -> Self {
+        let mut packed = Vec::new();
+        let places: Vec<_> = events
+            .iter()
+            .map(|event| {
+                let start = packed.len();
+                (packs && pack_text(&event.body, &mut packed)).then_some(start..packed.len())
+            })
+            .collect();
         let checksums = (first..)
-            .zip(&events)
-            .map(|(seq, event)| {
+            .zip(events.iter().zip(&places))
+            .map(|(seq, (event, place))| {
                 let id = match &event.id {
                     EventId::Uuid(bytes) => (BYTES, &bytes[..]),
                     EventId::Text(text) => (TEXT, text.as_bytes()),
                 };
+                let body = match place {
+                    Some(place) => (BYTES, &packed[place.clone()]),
+                    None => (TEXT, event.body.as_bytes()),
+                };
                 // No id or body in the queue is too long.
-                checksum(seed, seq, EVENT, time, event.stream, id, (TEXT, event.body.as_bytes()))
-                    .unwrap_or_default()
+                checksum(seed, seq, EVENT, time, event.stream, id, body).unwrap_or_default()
             })
             .collect();
-        EventGroup { events, ids, checksums, first, time }
+        EventGroup { events, ids, places, packed, checksums, first, time }
     }
 }
 
@@ -53,7 +69,8 @@ impl EventGroup {
         let (kind, time) = (PyInt::new(py, EVENT), PyInt::new(py, self.time));
         let mut stream = (0, PyInt::new(py, 0));
         let mut rows = Vec::with_capacity(self.events.len());
-        for ((seq, event), &checksum) in (self.first..).zip(&self.events).zip(&self.checksums) {
+        let stored = self.places.iter().zip(&self.checksums);
+        for ((seq, event), (place, &checksum)) in (self.first..).zip(&self.events).zip(stored) {
             if stream.0 != event.stream {
                 stream = (event.stream, PyInt::new(py, event.stream));
             }
@@ -61,13 +78,17 @@ impl EventGroup {
                 EventId::Uuid(bytes) => PyBytes::new(py, bytes).into_any(),
                 EventId::Text(text) => PyString::new(py, text).into_any(),
             };
+            let body = match place {
+                Some(place) => PyBytes::new(py, &self.packed[place.clone()]).into_any(),
+                None => PyString::new(py, &event.body).into_any(),
+            };
             let fields = [
                 PyInt::new(py, seq).into_any(),
                 kind.clone().into_any(),
                 time.clone().into_any(),
                 stream.1.clone().into_any(),
                 id,
-                PyString::new(py, &event.body).into_any(),
+                body,
                 PyInt::new(py, checksum).into_any(),
             ];
             rows.push(PyTuple::new(py, fields)?);

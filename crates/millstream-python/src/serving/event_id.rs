@@ -1,9 +1,11 @@
 //! Ids of events: as they are stored, and new ones.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
 
-use millstream_core::serving::EventKey;
+use millstream_core::serving::{uuid, EventKey};
+use pyo3::prelude::*;
 
 /// An id as the event store keeps it (see `stored_id` in `python/millstream/serve/records.py`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,8 +16,9 @@ pub enum EventId {
     Text(Box<str>),
 }
 
-/// Where a UUID has hyphens.
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+/// Number of characters of a UUID.
+pub const LENGTH: usize = 36;
+pub const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl EventId {
     pub fn of_text(text: &str) -> Self {
@@ -34,47 +37,51 @@ impl EventId {
 
     /// Append the text of the id. It is not escaped.
     pub fn push_text(&self, out: &mut Vec<u8>) {
-        let bytes = match self {
-            EventId::Uuid(bytes) => bytes,
-            EventId::Text(text) => return out.extend_from_slice(text.as_bytes()),
-        };
-        for (index, byte) in bytes.iter().enumerate() {
-            if matches!(index, 4 | 6 | 8 | 10) {
-                out.push(b'-');
-            }
-            out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+        match self {
+            EventId::Uuid(bytes) => push_uuid(out, bytes),
+            EventId::Text(text) => out.extend_from_slice(text.as_bytes()),
         }
     }
 
     /// The text of the id.
     pub fn text(&self) -> String {
-        let mut out = Vec::with_capacity(36);
+        let mut out = Vec::with_capacity(LENGTH);
         self.push_text(&mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
 }
 
-/// The bytes of a UUID in its canonical form.
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
-    let mut bytes = [0; 16];
-    let mut digits = 0;
-    for (index, &letter) in text.iter().enumerate() {
-        let digit = match letter {
-            b'-' if HYPHENS.contains(&index) => continue,
-            b'0'..=b'9' if !HYPHENS.contains(&index) => letter - b'0',
-            b'a'..=b'f' if !HYPHENS.contains(&index) => letter - b'a' + 10,
-            _ => return None,
-        };
-        bytes[digits / 2] = bytes[digits / 2] << 4 | digit;
-        digits += 1;
+/// Append the canonical form of a UUID.
+pub fn push_uuid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
+    let mut text = [b'-'; LENGTH];
+    let mut place = 0;
+    for (index, byte) in bytes.iter().enumerate() {
+        place += usize::from(matches!(index, 4 | 6 | 8 | 10));
+        text[place] = DIGITS[usize::from(byte >> 4)];
+        text[place + 1] = DIGITS[usize::from(byte & 15)];
+        place += 2;
     }
-    Some(bytes)
+    out.extend_from_slice(&text);
+}
+
+/// The process, if it was forked: it has the counters and keys of the one that it was forked from.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Call it in a process that was just forked.
+pub fn note_fork() {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// A new id at a time in milliseconds since 1970. Asking the operating system for random bits takes ten times as long.
+#[pyfunction]
+pub fn new_id(now: u64) -> String {
+    static NEW_IDS: OnceLock<NewIds> = OnceLock::new();
+    NEW_IDS.get_or_init(NewIds::default).make(now).text()
 }
 
 /// Makes ids with the layout of a UUID of version 7: 48 bits of time in milliseconds, then 74 random bits.
 ///
-/// The random bits are SipHash over a counter, with a key from the operating system.
+/// The random bits are SipHash over a counter and the process, with a key from the operating system.
 #[derive(Debug, Default)]
 pub struct NewIds {
     key: RandomState,
@@ -95,6 +102,7 @@ impl NewIds {
     fn random(&self, count: u64) -> u64 {
         let mut hasher = self.key.build_hasher();
         hasher.write_u64(count);
+        hasher.write_u32(PROCESS.load(Ordering::Relaxed));
         hasher.finish()
     }
 }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use super::event_group::EventGroup;
 use super::event_id::EventId;
+use super::pending_events::PendingEvents;
 use crate::errors::raise;
 
 /// How long an event may wait for others to be written with it. Each commit needs one disk sync, whatever its size.
@@ -115,8 +116,10 @@ impl EventQueue {
         self.wake(&state);
     }
 
-    /// Take all events as records from number `first` on, at a time; None if there are none.
-    fn take(&self, py: Python<'_>, seed: u32, first: i64, time: i64) -> Option<EventGroup> {
+    /// Take all events as records from number `first` on, at a time; None if there are none. With `packs`, bodies with
+    /// long numbers are packed.
+    #[pyo3(signature = (seed, first, time, packs = false))]
+    fn take(&self, py: Python<'_>, seed: u32, first: i64, time: i64, packs: bool) -> Option<EventGroup> {
         let mut state = self.lock();
         if state.events.is_empty() {
             return None;
@@ -130,7 +133,7 @@ impl EventQueue {
         state.bytes = 0;
         drop(state);
         drop(former);
-        Some(py.detach(|| EventGroup::new(events, ids, seed, first, time)))
+        Some(py.detach(|| EventGroup::new(events, ids, packs, seed, first, time)))
     }
 
     /// The group that was taken is in the state, or it is lost.
@@ -140,9 +143,28 @@ impl EventQueue {
         drop(taken);
     }
 
-    /// Remember the id of an event that Python proposes.
-    fn add_proposed(&self, stream: u32, id: &str) {
-        self.lock().proposed.insert((stream, EventId::of_text(id)));
+    /// Append an event that Python predicted; `pending` tells whether the state has an event with this id, if the client
+    /// chose it. Returns whether it will be stored; None if an event with this id is known or may be.
+    #[pyo3(signature = (stream, id, body, pending = None))]
+    fn add(&self, stream: u32, id: &str, body: &str, pending: Option<&PendingEvents>) -> Option<bool> {
+        let is_known = pending.map(|pending| |id: &EventId| pending.has(id.key()).unwrap_or(true));
+        match self.push(Event { stream, id: EventId::of_text(id), body: body.into() }, is_known) {
+            Pushed::Repeated => None,
+            Pushed::Stored => Some(true),
+            Pushed::NotStored => Some(false),
+        }
+    }
+
+    /// Remember the id of an event that Python proposes. False if an event with this id is known or may be; `pending`
+    /// tells whether the state has one.
+    #[pyo3(signature = (stream, id, pending = None))]
+    fn add_proposed(&self, stream: u32, id: &str, pending: Option<&PendingEvents>) -> bool {
+        let id = (stream, EventId::of_text(id));
+        let mut state = self.lock();
+        if state.is_in_flight(&id) || pending.is_some_and(|pending| pending.has(id.1.key()).unwrap_or(true)) {
+            return false;
+        }
+        state.proposed.insert(id)
     }
 
     /// A proposed event is in the state, or it is lost.

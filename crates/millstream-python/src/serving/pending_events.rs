@@ -1,15 +1,20 @@
 //! `millstream._core.PendingEvents`: the events of a stream that wait for a label (see `millstream_core::serving`).
 
+use std::hint::black_box;
+
 use millstream_core::serving::{EventKey, Pending, PendingEvents as Core};
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use super::id_range::IdRange;
 use crate::errors::{raise, read_text, shown, OrRaise};
 use crate::lock::Lock;
 
 /// Number of events that are removed before other threads may run.
 const FEW: usize = 1 << 12;
+/// Number of events that are looked up together before they are added.
+const BLOCK: usize = 32;
 
 /// seq, item, time, state, label_seq
 pub type Tuple = (u64, u32, i64, u8, u64);
@@ -61,8 +66,7 @@ impl PendingEvents {
 
     /// Add an event after all others. False if the id is there.
     fn add(&self, py: Python<'_>, id: Id, seq: u64, item: u32, time: i64) -> PyResult<bool> {
-        let event = Pending { seq, item, time, state: 0, label_seq: 0 };
-        self.change(py, |pending| pending.add(id.0, event))?.or_raise(py)
+        self.add_one(py, id.0, Pending { seq, item, time, state: 0, label_seq: 0 })
     }
 
     /// Add the items of a batch, numbered from `item` on. For each, False if the id is there.
@@ -81,8 +85,25 @@ impl PendingEvents {
         self.change::<millstream_core::Result<_>>(py, add)?.or_raise(py)
     }
 
+    /// Add the items of a batch of the server's ids; evict the oldest while there are more than `most`. Returns how
+    /// many had a new id, and the evicted ones.
+    fn add_range(
+        &self,
+        py: Python<'_>,
+        ids: &IdRange,
+        seq: u64,
+        time: i64,
+        most: usize,
+    ) -> PyResult<(usize, Vec<Tuple>)> {
+        let events = ids
+            .each()
+            .zip(0..)
+            .map(|(id, item)| (EventKey::of_bytes(&id), Pending { seq, item, time, state: 0, label_seq: 0 }));
+        self.add_events(py, events, most)
+    }
+
     fn find(&self, py: Python<'_>, id: Id) -> PyResult<Option<Tuple>> {
-        Ok(self.lock.read(py)?.find(id.0).map(event))
+        Ok(self.found(py, id.0)?.map(event))
     }
 
     fn find_many(&self, py: Python<'_>, ids: Vec<Id>) -> PyResult<Vec<Option<Tuple>>> {
@@ -92,7 +113,7 @@ impl PendingEvents {
 
     /// Set the state and the label of an event. False if it is not there.
     fn mark(&self, py: Python<'_>, id: Id, state: u8, label_seq: u64) -> PyResult<bool> {
-        Ok(self.lock.write(py)?.mark(id.0, state, label_seq))
+        self.set(py, id.0, state, label_seq)
     }
 
     /// Remove an event. False if it is not there.
@@ -146,24 +167,52 @@ impl PendingEvents {
     pub fn add_events(
         &self,
         py: Python<'_>,
-        events: impl Iterator<Item = (EventKey, Pending)> + Send,
+        mut events: impl Iterator<Item = (EventKey, Pending)> + Send,
         most: usize,
     ) -> PyResult<(usize, Vec<Tuple>)> {
         let mut guard = self.lock.write(py)?;
         let pending: &mut Core = &mut guard;
         let add = move || {
             let (mut added, mut evicted) = (0, Vec::new());
-            for (key, each) in events {
-                if pending.add(key, each)? {
-                    added += 1;
-                    while pending.len() > most {
-                        evicted.extend(pending.pop().map(event));
+            let mut block = Vec::with_capacity(BLOCK);
+            loop {
+                block.clear();
+                block.extend(events.by_ref().take(BLOCK));
+                if block.is_empty() {
+                    return Ok((added, evicted));
+                }
+                // A large table is not in the processor's cache. Lookups that do not depend on each other wait for
+                // memory together; the additions then find their places in the cache.
+                black_box(pending.count_known(block.iter().map(|(key, _)| *key)));
+                for (key, each) in &block {
+                    if pending.add(*key, *each)? {
+                        added += 1;
+                        while pending.len() > most {
+                            evicted.extend(pending.pop().map(event));
+                        }
                     }
                 }
             }
-            Ok((added, evicted))
         };
         py.detach(add).or_raise(py)
+    }
+
+    pub fn found(&self, py: Python<'_>, key: EventKey) -> PyResult<Option<Pending>> {
+        Ok(self.lock.read(py)?.find(key))
+    }
+
+    pub fn has_room(&self, py: Python<'_>, most: usize) -> PyResult<bool> {
+        Ok(self.lock.read(py)?.len() < most)
+    }
+
+    /// Add an event after all others. False if the id is there.
+    pub fn add_one(&self, py: Python<'_>, key: EventKey, event: Pending) -> PyResult<bool> {
+        self.change(py, |pending| pending.add(key, event))?.or_raise(py)
+    }
+
+    /// Set the state and the label of an event.
+    pub fn set(&self, py: Python<'_>, key: EventKey, state: u8, label_seq: u64) -> PyResult<bool> {
+        Ok(self.lock.write(py)?.mark(key, state, label_seq))
     }
 
     /// Whether there is an event with this key, for threads without the GIL. None if the check would have to wait.

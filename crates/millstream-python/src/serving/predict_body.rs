@@ -115,15 +115,30 @@ thread_local! {
 
 /// Read the features into a draft, as `read_dict` reads the dict that Python would make of them.
 pub fn read_features(x: &str, schema: &Schema, missing_is_zero: bool, draft: &mut Draft) -> Option<()> {
+    read_features_at(&mut Reader::of_text(x).ok()?, schema, missing_is_zero, draft)
+}
+
+/// Read the features at the place of a reader.
+pub fn read_features_at(
+    reader: &mut Reader<'_>,
+    schema: &Schema,
+    missing_is_zero: bool,
+    draft: &mut Draft,
+) -> Option<()> {
     NAMED.with_borrow_mut(|named| {
         named.begin(schema.len());
-        read_with(x, schema, missing_is_zero, draft, named)
+        read_with(reader, schema, missing_is_zero, draft, named)
     })
 }
 
-fn read_with(x: &str, schema: &Schema, missing_is_zero: bool, draft: &mut Draft, named: &mut Named) -> Option<()> {
+fn read_with(
+    reader: &mut Reader<'_>,
+    schema: &Schema,
+    missing_is_zero: bool,
+    draft: &mut Draft,
+    named: &mut Named,
+) -> Option<()> {
     let kinds = schema.kinds();
-    let mut reader = Reader::of_text(x).ok()?;
     if reader.value().ok()? != Token::BeginObject {
         return None;
     }

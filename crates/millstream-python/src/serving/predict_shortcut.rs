@@ -5,16 +5,11 @@
 //! changed). It never takes the GIL.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
-use millstream_core::declaration::Role;
-use millstream_core::held::{self, Root};
-use millstream_core::json::{push_float, push_string};
-use millstream_core::labels::Label;
-use millstream_core::row::Want;
+use millstream_core::json::push_string;
 use millstream_core::Fault;
 use millstream_http::{HeaderBlock, Reply, Request, Shortcut};
 use pyo3::prelude::*;
@@ -23,12 +18,11 @@ use super::access::{Access, Grant};
 use super::event_id::{EventId, NewIds};
 use super::event_queue::{Event, EventQueue, Pushed};
 use super::pending_events::PendingEvents;
-use super::predict_body::{read_features, PredictBody};
+use super::predict_body::PredictBody;
+use super::prediction::{push_integer, push_prediction, reply_middle};
 use super::prediction_counts::PredictionCounts;
-use crate::answers::index_of;
 use crate::errors::raise;
 use crate::part::Part;
-use crate::thread_buffers::{thread_buffers, ThreadBuffers};
 
 /// Longer bodies are rare and would delay other requests.
 const LONGEST_BODY: usize = 64 << 10;
@@ -97,14 +91,7 @@ impl PredictShortcut {
         version: Option<&str>,
         seq: u64,
     ) {
-        let mut middle = b",\"model\":".to_vec();
-        push_string(&mut middle, name);
-        middle.extend_from_slice(b",\"version\":");
-        match version {
-            Some(version) => push_string(&mut middle, version),
-            None => middle.extend_from_slice(b"null"),
-        }
-        middle.extend_from_slice(b",\"seq\":");
+        let middle = reply_middle(name, version);
         let mut rules = self.shared.write();
         let counts = rules.counts.entry(name.into()).or_default().clone();
         let (model, pending) = (model.clone().unbind(), pending.clone().unbind());
@@ -184,7 +171,7 @@ impl Shortcut for Shared {
         let body = PredictBody::read(request.body())?;
         let start = Instant::now();
         let mut prediction = Vec::with_capacity(24);
-        stream.predict(body.x, &mut prediction)?;
+        push_prediction(&*stream.model.get().read_detached()?, body.x, &mut prediction)?;
         let duration = start.elapsed();
 
         let mut record = Vec::with_capacity(body.x.len() + prediction.len() + 10);
@@ -221,55 +208,6 @@ impl Shortcut for Shared {
         reply.extend_from_slice(stored);
         Some(Reply { status: 200, headers: self.headers.clone(), body: reply })
     }
-}
-
-impl Stream {
-    /// Append the prediction as JSON. It is that of `ServedModel.predict`.
-    fn predict(&self, x: &str, out: &mut Vec<u8>) -> Option<()> {
-        let mut buffers = thread_buffers();
-        let ThreadBuffers { draft, scratch, answer, .. } = &mut *buffers;
-        let guarded = self.model.get().read_detached()?;
-        let model: &held::Model = guarded.held_detached::<Root>()?;
-        read_features(x, model.schema(), model.missing_is_zero(), draft)?;
-        match model.role() {
-            Role::AnomalyDetector => push_number(out, model.score(draft, scratch).ok()?),
-            role @ (Role::Classifier | Role::Regressor | Role::Clusterer) => {
-                model.predict(draft, Want::Class, answer, scratch).ok()?;
-                match role {
-                    Role::Regressor => push_number(out, answer.number),
-                    Role::Clusterer => {
-                        push_integer(out, index_of(&answer.cluster));
-                        Some(())
-                    }
-                    _ => {
-                        let entries = model.labels().entries();
-                        let code = answer.class.class.and_then(|code| entries.get(code as usize));
-                        push_label(out, code.and_then(Option::as_ref));
-                        Some(())
-                    }
-                }
-            }
-            _ => None,
-        }
-    }
-}
-
-fn push_number(out: &mut Vec<u8>, number: f64) -> Option<()> {
-    number.is_finite().then(|| push_float(out, number))
-}
-
-fn push_label(out: &mut Vec<u8>, label: Option<&Label>) {
-    match label {
-        None => out.extend_from_slice(b"null"),
-        Some(Label::Bool(flag)) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
-        Some(Label::Int(int)) => push_integer(out, int),
-        Some(Label::Text(text)) => push_string(out, text),
-    }
-}
-
-fn push_integer(out: &mut Vec<u8>, integer: impl std::fmt::Display) {
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{integer}");
 }
 
 /// The fields of a request that matter here.

@@ -11,16 +11,16 @@ from millstream._core import parse_json_lines, write_json
 from millstream.serve.api.fields import json_body
 from millstream.serve.api.tables import checked_table, infinite_rows
 from millstream.serve.batches import arrow_rows
-from millstream.serve.formats import ARROW, NDJSON, table_bytes
+from millstream.serve.formats import ARROW, NDJSON, batch_bytes
 from millstream.serve.requests import JSON, Call, Problem, Reply
 
-__all__ = ["Batch", "batch_of", "column_bytes", "table_of"]
+__all__ = ["MOST_ITEMS", "Batch", "batch_of", "column_bytes", "is_lines", "table_of"]
 
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonlines", "application/jsonl", "text/x-ndjson")
 _ARROW_NAMES = (ARROW, "application/vnd.apache.arrow.file")
 
 #: Maximum number of items of a request.
-_MOST_ITEMS = 100_000
+MOST_ITEMS = 100_000
 
 
 class Batch:
@@ -28,8 +28,8 @@ class Batch:
 
     def __init__(self, kind: str, items: list[Any], errors: dict[int, str] | None = None) -> None:
         self.kind, self.items, self.errors = kind, items, errors or {}
-        if len(items) > _MOST_ITEMS:
-            raise Problem(413, "body-too-large", f"body: at most {_MOST_ITEMS} items, got {len(items)}")
+        if len(items) > MOST_ITEMS:
+            raise Problem(413, "body-too-large", f"body: at most {MOST_ITEMS} items, got {len(items)}")
 
     def reply(self, results: list[dict[str, Any]]) -> Reply:
         """A reply with one result per item, in their order."""
@@ -56,7 +56,7 @@ def _result_bytes(results: list[dict[str, Any]]) -> bytes:
 
 def column_bytes(columns: dict[str, Any]) -> bytes:
     """Columns as Arrow IPC bytes."""
-    return table_bytes(pa.table({name: _array(values) for name, values in columns.items()}))
+    return batch_bytes(pa.RecordBatch.from_arrays([_array(values) for values in columns.values()], [*columns]))
 
 
 def _array(values: Any) -> pa.Array:
@@ -70,13 +70,18 @@ def _array(values: Any) -> pa.Array:
 
 def table_of(call: Call) -> pa.Table | None:
     """The table of a request; None if it has another format."""
-    return checked_table(call.request.body, _MOST_ITEMS) if call.content_type in _ARROW_NAMES else None
+    return checked_table(call.request.body, MOST_ITEMS) if call.content_type in _ARROW_NAMES else None
+
+
+def is_lines(call: Call) -> bool:
+    """Whether the body of a request is NDJSON."""
+    return call.content_type in _NDJSON_NAMES
 
 
 def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
     """The items of a request."""
     kind = call.content_type
-    if kind in _NDJSON_NAMES:
+    if is_lines(call):
         values, errors = parse_json_lines(call.request.body)
         return Batch(NDJSON, values, errors)
     if kind in _ARROW_NAMES:
@@ -90,7 +95,7 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
 def _arrow_items(data: bytes, members: tuple[str, ...]) -> tuple[list[Any], dict[int, str]]:
     """The rows of a table, and the errors of invalid rows. Columns `id`, `key`, `ts`, `y` and `weight` are
     members; in predictions, all others are features."""
-    table = checked_table(data, _MOST_ITEMS)
+    table = checked_table(data, MOST_ITEMS)
     own = [name for name in table.column_names if name in members and name != "x"]
     rows, wrong = arrow_rows(table), infinite_rows(table)
     if "x" in members and "y" not in members:

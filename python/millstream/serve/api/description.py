@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,13 +27,10 @@ class Description:
     reply: Any = None
     #: Media types of batch bodies.
     batch: bool = False
-    #: Query parameters with their meaning and an example.
-    query: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: Whether status 200 is possible, in addition to the other statuses of the operation.
     has_200: bool = True
 
 
-_WAIT = {"wait": ("With `durable`, the reply is sent after the event is on disk.", "durable")}
 _X = {"hour": 7, "carrier": "UA"}
 _ID = "0190f3a0-7e2b-7c31-9d52-3f8a1c0b6d4e"
 _TENSORS = {
@@ -61,11 +58,7 @@ DESCRIPTIONS: dict[str, Description] = {
         "ModelStatus",
         has_200=False,
     ),
-    "GET /v1/models/{model}": Description(
-        "Models",
-        reply="ModelStatus",
-        query={"curve": ("With `1`, the reply includes the curve of the metrics.", "1")},
-    ),
+    "GET /v1/models/{model}": Description("Models", reply="ModelStatus"),
     "DELETE /v1/models/{model}": Description("Models", reply="ModelDeleted"),
     "PUT /v1/models/{model}/policy": Description(
         "Models", "Policy", {"window": "7d", "late": "learn"}, "PolicyChanged"
@@ -75,7 +68,7 @@ DESCRIPTIONS: dict[str, Description] = {
     "GET /v1/models/{model}/metrics": Description("Models", reply="LiveMetrics"),
     "GET /v1/models/{model}/metrics/stream": Description("Models", reply=EVENT_STREAM),
     "POST /v1/models/{model}/predict": Description(
-        "Predictions and labels", "PredictRequest", {"id": _ID, "x": _X}, "Prediction", query=_WAIT
+        "Predictions and labels", "PredictRequest", {"id": _ID, "x": _X}, "Prediction"
     ),
     "POST /v1/models/{model}/predict:batch": Description(
         "Predictions and labels",
@@ -83,7 +76,6 @@ DESCRIPTIONS: dict[str, Description] = {
         [{"id": "flight-1", "x": _X}, {"id": "flight-2", "x": {"hour": 8, "carrier": "DL"}}],
         ["BatchPrediction"],
         batch=True,
-        query=_WAIT,
     ),
     "PUT /v1/models/{model}/labels/{id}": Description(
         "Predictions and labels", "LabelRequest", {"y": True}, "LabelResult", has_200=False
@@ -105,9 +97,7 @@ DESCRIPTIONS: dict[str, Description] = {
     "GET /v1/models/{model}/events/{id}": Description("Predictions and labels", reply="Event"),
     "POST /v1/models/{model}/events/{id}/activate": Description("Predictions and labels", reply="Activated"),
     "DELETE /v1/models/{model}/events/{id}": Description("Predictions and labels", reply="Forgotten"),
-    "GET /v1/models/{model}/progress": Description(
-        "Predictions and labels", reply="Progress", query={"seq": ("Number of a record.", "12")}
-    ),
+    "GET /v1/models/{model}/progress": Description("Predictions and labels", reply="Progress"),
     "GET /v1/models/{model}/versions": Description("Versions", reply="VersionList"),
     "POST /v1/models/{model}/versions": Description(
         "Versions", "VersionRequest", {"version": "before-launch"}, "Version", has_200=False

@@ -6,7 +6,7 @@ from typing import Any
 
 from millstream._core import parse_json
 from millstream.errors import UnknownName
-from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.api.operation import Operation, Parameter, stream_of
 from millstream.serve.batches import unpack_labels
 from millstream.serve.names import check_id
 from millstream.serve.records import Kind
@@ -96,6 +96,8 @@ def progress(call: Call) -> Reply:
     return Reply.json({"seq": seq, "durable": seq <= engine.store.last_seq, "applied": seq <= done, "last": done})
 
 
+_SEQ = {"seq": Parameter("Number of a record.", "12")}
+
 OPERATIONS = (
     Operation(
         "GET", "/v1/models/{model}/events/{id}", get_event, "label", "Show an event", {404: "unknown event"}
@@ -116,5 +118,7 @@ OPERATIONS = (
         "Activate a deferred event",
         {404: "unknown event"},
     ),
-    Operation("GET", "/v1/models/{model}/progress", progress, "label", "Show whether a record is applied"),
+    Operation(
+        "GET", "/v1/models/{model}/progress", progress, "label", "Show whether a record is applied", query=_SEQ
+    ),
 )

@@ -17,10 +17,16 @@ def healthz(call: Call) -> Reply:
 
     A long operation, such as the replay of a rollback, is no hanging learner: see `readyz`.
     """
-    stalled = call.server.engine.committer.stalled(STALL)
+    engine = call.server.engine
+    stalled = engine.committer.stalled(STALL)
     if stalled is not None:
+        seq = engine.state.seq
         raise Problem(
-            503, "learner-stalled", f"{stalled}: its learner has not returned for more than {STALL:g} seconds"
+            503,
+            "learner-stalled",
+            f"{stalled}: its learner has not returned from record {seq} for more than {STALL:g} seconds; "
+            f"if it never returns, restart the server with skip_records=[{seq}] (--skip-record {seq})",
+            seq=seq,
         )
     return Reply.json({"status": "ok"})
 

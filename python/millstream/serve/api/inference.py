@@ -23,12 +23,11 @@ from millstream.serve.api.tensors import (
     string_tensor,
 )
 from millstream.serve.batches import pack_events
-from millstream.serve.fold import prediction_of
 from millstream.serve.names import check_id, new_id
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
-from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.served_model import Prediction, ServedModel, prediction_of
 from millstream.serve.stream import Stream
 from millstream.serve.trace_context import trace_of
 

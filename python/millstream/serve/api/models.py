@@ -8,7 +8,7 @@ import millstream
 from millstream._echo import typed
 from millstream.errors import MillstreamError
 from millstream.serve.api.fields import checked_object, json_body
-from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.api.operation import Operation, Parameter, stream_of
 from millstream.serve.names import check_name
 from millstream.serve.policy import LabelPolicy
 from millstream.serve.requests import Call, Problem, Reply
@@ -165,12 +165,16 @@ def put_policy(call: Call) -> Reply:
 _BYTES = {422: "not a saved model"}
 _UNKNOWN = {404: "unknown model"}
 
+_CURVE = {"curve": Parameter("With `1`, the reply includes the curve of the metrics.", "1", ("0", "1"))}
+
 OPERATIONS = (
     Operation("GET", "/v1/models", list_models, "metrics", "List models and routes", reads_state=True),
     Operation(
         "POST", "/v1/models", create_model, "admin", "Create a model", {201: "created", 409: "the name is taken"}
     ),
-    Operation("GET", "/v1/models/{model}", show_model, "metrics", "Show a model", _UNKNOWN, reads_state=True),
+    Operation(
+        "GET", "/v1/models/{model}", show_model, "metrics", "Show a model", _UNKNOWN, _CURVE, reads_state=True
+    ),
     Operation("DELETE", "/v1/models/{model}", delete_model, "admin", "Delete a model", {404: "unknown model"}),
     Operation("PUT", "/v1/models/{model}/policy", put_policy, "admin", "Change the label policy"),
     Operation("GET", "/v1/models/{model}/export", export_model, "admin", "Download a model", reads_state=True),

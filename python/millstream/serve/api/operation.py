@@ -6,11 +6,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.stream import Stream
 
-__all__ = ["Operation", "stream_of"]
+__all__ = ["WAIT", "Operation", "Parameter", "check_query", "stream_of"]
+
+
+class Parameter(NamedTuple):
+    """A parameter of a query. With `values`, no other value is accepted."""
+
+    about: str
+    example: str
+    values: tuple[str, ...] = ()
+
+
+_ON_DISK = "With `durable`, the reply is sent after the event is on disk."
+#: The parameter of predictions.
+WAIT = {"wait": Parameter(_ON_DISK, "durable", ("durable",))}
 
 
 @dataclass(frozen=True)
@@ -25,20 +41,34 @@ class Operation:
     summary: str
     #: Statuses of replies other than 200, each with its meaning.
     statuses: dict[int, str] = field(default_factory=dict)
+    #: Parameters of the query.
+    query: dict[str, Parameter] = field(default_factory=dict)
     #: Whether the operation locks the state to read it, and so may wait while labels are learned.
     reads_state: bool = False
 
-    @property
+    @cached_property
     def is_slow(self) -> bool:
         """Whether the operation waits for the log."""
         return self.method != "GET" and (
             self.scope == "admin" or self.method == "DELETE" or "/activate" in self.path
         )
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The names in the path."""
         return re.findall(r"\{(\w+)\}", self.path)
+
+
+def check_query(operation: Operation, query: str) -> None:
+    """Refuse a parameter that the operation does not know: a misspelled one would have no effect."""
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in operation.query:
+            known = ", ".join(operation.query) or "none"
+            detail = f"query: unknown parameter {name[:100]!r}; parameters of {operation.path}: {known}"
+            raise Problem(422, "unknown-parameter", detail, parameter=name[:100])
+        values = operation.query[name].values
+        if values and value not in values:
+            raise Problem(422, "invalid", f"query: {name} must be {' or '.join(values)}, got {value[:100]!r}")
 
 
 def stream_of(call: Call) -> Stream:

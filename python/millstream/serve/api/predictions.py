@@ -7,15 +7,16 @@ from typing import Any
 
 from millstream.errors import MillstreamError
 from millstream.serve.api.fields import as_json, checked_object, event_time, features, object_and_raw, optional_id
-from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.api.operation import WAIT, Operation, stream_of
 from millstream.serve.event_reader import StoredEvent
-from millstream.serve.fold import DEFERRED_END, prediction_of
+from millstream.serve.fold import DEFERRED_END
+from millstream.serve.in_flight import Unsettled
 from millstream.serve.names import new_id
 from millstream.serve.problems import problem_of
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
-from millstream.serve.served_model import Prediction, ServedModel
+from millstream.serve.served_model import Prediction, ServedModel, prediction_of
 from millstream.serve.stream import Entry, Stream
 
 __all__ = [
@@ -136,6 +137,7 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     now = server.engine.clock.now()
     at = event_time(body, now)
     id = optional_id(body)
+    is_given = id is not None
     if id is None:
         id = new_id(now)
     elif (repeated := _repeated(call, stream, id, x)) is not None:
@@ -149,12 +151,21 @@ def _predicted_one(call: Call, stream: Stream) -> Reply | None:
     end = DEFERRED_END if body.get("defer") is True else "}"
     text = f'{{"x":{raw},{answered.stored(stream.name in server.engine.state.routes)}{trace}{ts}{end}'
     reply = answered.reply(id, stream)
-    proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
-    if call.request.query and call.query().get("wait") == "durable":
+    is_durable = call.request.query and call.query().get("wait") == "durable"
+    if is_durable or body.get("defer") is True:
+        # The native queue is for events that only wait for a label.
+        proposal = Proposal(Kind.EVENT, stream, id, text, parsed=x, sent=len(call.request.body))
+        if not is_durable:
+            return Reply.json(reply | {"stored": server.try_propose(proposal)})
         proposal.answer = lambda outcome: call.respond(durable(outcome, reply))
         server.engine.committer.propose(proposal)
         return None
-    return Reply.json(reply | {"stored": server.try_propose(proposal)})
+    is_stored = server.engine.committer.events.add(stream.number, id, text, stream.pending if is_given else None)
+    if is_stored is None:
+        # Another request with this id was answered in the meantime.
+        raise Unsettled(stream.number, id)
+    reply["stored"] = is_stored
+    return Reply.json(reply)
 
 
 def durable(outcome: Any, reply: dict[str, Any]) -> Reply:
@@ -220,5 +231,5 @@ STATUSES = {
 }
 
 OPERATIONS = (
-    Operation("POST", "/v1/models/{model}/predict", predict, "predict", "Predict one example", STATUSES),
+    Operation("POST", "/v1/models/{model}/predict", predict, "predict", "Predict one example", STATUSES, WAIT),
 )

@@ -6,22 +6,27 @@ indices into a dictionary can stand for gigabytes.
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream._echo import quoted
-from millstream.serve.batches import read_arrow
+from millstream.serve.batches import is_arrow_file, read_arrow
 from millstream.serve.requests import Problem
 
 __all__ = ["checked_table", "infinite_rows"]
 
 #: Maximum number of bytes of all strings of a table, after dictionary decoding.
 _MOST_TEXT = 256 << 20
+
+#: By the bytes of a schema that was checked, whether values of its columns may share strings. Requests repeat
+#: their schemas, and checking one takes as long as reading the table.
+_known_schemas: dict[bytes, bool] = {}
+_MOST_SCHEMAS, _LONGEST_SCHEMA = 256, 1 << 14
 
 #: Fields of the flatbuffers `Message`, `DictionaryBatch` and `RecordBatch` of the Arrow format.
 _HEADER, _DATA, _COMPRESSION = 2, 1, 3
@@ -30,15 +35,27 @@ _HEADER, _DATA, _COMPRESSION = 2, 1, 3
 def checked_table(data: bytes, most_rows: int) -> pa.Table:
     """The table of a request, whose columns hold numbers, strings or bools."""
     try:
-        if any(_is_compressed(message) for message in _messages(data)):
-            raise Problem(415, "unsupported-encoding", "body: Arrow buffers must not be compressed")
+        header = b""
+        for message in _messages(data):
+            if message.type == "schema":
+                header = message.metadata.to_pybytes()
+            elif _is_compressed(message):
+                raise Problem(415, "unsupported-encoding", "body: Arrow buffers must not be compressed")
         table = read_arrow(data)
         if table.num_rows > most_rows:
             raise Problem(413, "body-too-large", f"body: at most {most_rows} items, got {table.num_rows}")
-        _check_schema(table.schema)
+        shares_text = _known_schemas.get(header)
+        if shares_text is None:
+            _check_schema(table.schema)
+            shares_text = any(_shares_text(column.type) for column in _flat_columns(table))
+            _remember_schema(header, shares_text)
+        if shares_text:
+            table.validate()
+            # First, because the full check reads every string, also those that many views share.
+            _check_text(sum(map(_view_size, _chunks_of_views(table))))
         table.validate(full=True)
-        if sum(map(_text_size, _flat_columns(table))) > _MOST_TEXT:
-            raise Problem(413, "body-too-large", f"body: more than {_MOST_TEXT} bytes of strings")
+        if shares_text:
+            _check_text(sum(map(_dictionary_size, _flat_columns(table))))
     except (pa.ArrowException, OSError, ValueError, MemoryError, struct.error) as error:
         detail = next(iter(str(error).splitlines()), "")[:300]
         raise Problem(400, "malformed-arrow", f"body: cannot be read as Arrow IPC: {detail}") from None
@@ -70,6 +87,14 @@ def _check_schema(schema: pa.Schema) -> None:
                 raise Problem(422, "invalid", what)
 
 
+def _remember_schema(header: bytes, shares_text: bool) -> None:
+    if 0 < len(header) <= _LONGEST_SCHEMA:
+        if len(_known_schemas) >= _MOST_SCHEMAS:
+            _known_schemas.clear()
+        _known_schemas[header] = shares_text
+
+
+@lru_cache(maxsize=256)
 def _is_plain(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -90,21 +115,36 @@ def _flat_columns(table: pa.Table) -> Iterator[pa.ChunkedArray]:
         yield from column.flatten() if pa.types.is_struct(column.type) else [column]
 
 
-def _text_size(column: pa.ChunkedArray) -> int:
-    """Bytes of strings that may share their buffers: those of a dictionary or of views. Others are in the body."""
-    if pa.types.is_string_view(column.type):
-        return sum(map(_view_size, column.chunks))
+@lru_cache(maxsize=256)
+def _shares_text(kind: pa.DataType) -> bool:
+    """Whether values may share strings, so that a small table can stand for a large one."""
+    return bool(pa.types.is_string_view(kind) or pa.types.is_dictionary(kind))
+
+
+def _check_text(size: int) -> None:
+    if size > _MOST_TEXT:
+        raise Problem(413, "body-too-large", f"body: more than {_MOST_TEXT} bytes of strings")
+
+
+def _chunks_of_views(table: pa.Table) -> Iterator[pa.Array]:
+    for column in _flat_columns(table):
+        if pa.types.is_string_view(column.type):
+            yield from column.chunks
+
+
+def _view_size(chunk: pa.Array) -> int:
+    # A view has 16 bytes and starts with the length of its string. A negative one is invalid, and counts as large.
+    lengths = np.frombuffer(chunk.buffers()[1] or b"", np.uint32)[::4]
+    return int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.uint64))
+
+
+def _dictionary_size(column: pa.ChunkedArray) -> int:
+    """Bytes of the strings of a dictionary column after decoding. Other strings are in the body."""
     if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
     # By index, because summing lengths is cheaper than decoding the strings.
     sizes = [pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() for chunk in column.chunks]
     return sum(size or 0 for size in sizes)
-
-
-def _view_size(chunk: pa.Array) -> int:
-    # A view has 16 bytes and starts with the length of its string.
-    lengths = np.frombuffer(chunk.buffers()[1] or b"", np.int32)[::4]
-    return int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -113,10 +153,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _messages(data: bytes) -> Iterator[pa.Message]:
     """The messages of the stream; a file is a stream between its magic bytes and its footer."""
-    source = io.BytesIO(data)
-    if data[:6] == b"ARROW1":
-        source.seek(8)
-    reader = pa.ipc.MessageReader.open_stream(source)
+    source = pa.py_buffer(data)
+    reader = pa.ipc.MessageReader.open_stream(source[8:] if is_arrow_file(data) else source)
     while True:
         try:
             yield reader.read_next_message()
