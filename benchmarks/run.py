@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from benchmarks import (
     detectors,
     forecasters,
     generators,
+    keyed,
     learners,
     quality,
     readers,
@@ -27,6 +29,7 @@ from benchmarks.measure import Comparison, Result, measure
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
 SERVING = Path(__file__).parent / "SERVING.md"
+KEYED = Path(__file__).parent / "KEYED.md"
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -69,6 +72,7 @@ def main() -> None:
         "memory",
         "file-memory",
         "import",
+        "keyed",
         "serving",
         *serving.names(),
     )
@@ -84,7 +88,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md and the table of README.md; with --only, SERVING.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md and the table of README.md; with --only, "
+        "SERVING.md and KEYED.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -97,6 +102,12 @@ def main() -> None:
         if not given.goals and not given.parts:
             _serving(where, only, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if not name.startswith("serving")]
+        if only == []:
+            return
+    if only is None or "keyed" in only:
+        if not given.goals and not given.parts:
+            _keyed(where, quick=given.quick, write=given.write)
+        only = None if only is None else [name for name in only if name != "keyed"]
         if only == []:
             return
     if not given.parts:
@@ -114,6 +125,13 @@ def _serving(where: str, only: list[str] | None, *, quick: bool, write: bool) ->
         print(page)
         if write and every:
             SERVING.write_text(page)
+
+
+def _keyed(where: str, *, quick: bool, write: bool) -> None:
+    page = keyed.page(where, list(keyed.rows(quick=quick)))
+    print(page)
+    if write:
+        KEYED.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:
@@ -156,3 +174,7 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    if "jpype" in sys.modules:
+        # MOA's JVM can keep the process from exiting.
+        os._exit(0)

@@ -428,6 +428,20 @@ def test_sam_knn_compresses_and_stays_within_its_window() -> None:
     assert other.to_bytes() == model.to_bytes()
 
 
+def test_sam_knn_learns_slow_rows_in_any_block_alike() -> None:
+    # With 900 rows, a move to the long-term memory is slow: `learn_many` does it in a copy, `learn_one` does not.
+    X, y = blobs(1300, 3, 4)
+    y[1000:] = (y[1000:] + 1) % 4
+    models = [neighbors.SAMKNNClassifier(window_size=1500) for _ in range(3)]
+    for x, label in zip(X.tolist(), y.tolist(), strict=True):
+        models[0].learn_one(dict(enumerate(x)), label)
+    models[1].learn_many(X, y)
+    predicted = models[2].step_many(X, y)
+    assert models[0].long_term_size > 0
+    assert models[0].to_bytes() == models[1].to_bytes() == models[2].to_bytes()
+    assert len(predicted) == 1300
+
+
 def test_sam_knn_sizes_equal_those_of_a_direct_computation() -> None:
     """The interleaved errors of windows, computed by their definition."""
     rng = np.random.default_rng(8)

@@ -69,6 +69,20 @@ def _predict_many(self: Any, X: Any) -> Any:
     return self._pack(self._predict_many(rows, False), False, X)
 
 
+#: Columns of numbers for the compiled core: a name, the values, and no categories.
+Columns = list[tuple[str, Any, None]]
+
+
+def predict_columns(model: Any, columns: Columns, rows: int) -> Any:
+    """The predictions for columns of finite numbers that the caller has read already; None if the model must see
+    the rows themselves, because a class written in Python or a component that reads times changes them."""
+    if getattr(type(model), "predict_many", None) is not _predict_many or "predict_many" in vars(model):
+        return None
+    if model._times() or model.role is ANOMALY_DETECTOR:
+        return None
+    return model._pack(model._predict_many(("columns", columns, rows), False), False, None)
+
+
 def _score_many(self: Any, X: Any) -> Any:
     rows = self._take_apart(X)
     if rows[0] == "dicts":

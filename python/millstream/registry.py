@@ -91,6 +91,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 _PYTHON = ("drift.Monitor",)
 #: The first bytes of monitor files before they had the format of models.
 _JSON_MONITOR = b'{"format": "millstream.drift.Monitor'
+#: The first bytes of keyed models.
+_KEYED = b"MILLKEYD"
 
 
 @cache
@@ -140,6 +142,8 @@ def from_bytes(data: bytes) -> Any:
     data = bytes(data)
     if data.startswith(_JSON_MONITOR):
         return _class("drift.Monitor").from_bytes(data)
+    if data.startswith(_KEYED):
+        return _class("compose.Keyed").from_bytes(data)
     saved = _core.SavedFile(data)
     if saved.name in _PYTHON:
         return _class(saved.name)._revive(saved)
@@ -152,10 +156,12 @@ def from_bytes(data: bytes) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model, metric, statistic or detector from a file written by `save`."""
+    """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
+        if (Path(path) / "keyed.json").exists():
+            return _class("compose.Keyed").load(path)
         raise InvalidState(f"millstream: {path} is a directory, not a saved model") from None
     except (OSError, ValueError) as error:
         from millstream.stream.source import cannot_be_read, check

@@ -24,7 +24,7 @@ pub enum Label {
 impl Label {
     /// Whether both are the same label, as `True` and `1` are.
     #[inline]
-    fn is(&self, other: &Label) -> bool {
+    pub fn is(&self, other: &Label) -> bool {
         match (self, other) {
             (Label::Bool(one), Label::Bool(other)) => one == other,
             (Label::Int(one), Label::Int(other)) => one == other,
@@ -123,6 +123,11 @@ impl Labels {
 
     pub fn entries(&self) -> &[Option<Label>] {
         &self.entries
+    }
+
+    /// Whether both have the same labels with the same codes.
+    pub fn is_same(&self, other: &Labels) -> bool {
+        self.entries == other.entries
     }
 
     #[inline]

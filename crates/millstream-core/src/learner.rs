@@ -101,6 +101,10 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    fn slow_rows(&mut self) -> Option<&mut dyn SlowRows<T>> {
+        None
+    }
+
     /// The lowest score of an anomaly, for anomaly filters.
     fn threshold(&self) -> Option<f64> {
         None
@@ -241,6 +245,20 @@ pub trait Neighbors<T: Task> {
         scratch: &mut Scratch,
         then: &mut dyn FnMut(Neighbor<'_, T>),
     );
+}
+
+/// Takes milliseconds for few of its rows, and knows them before it changes anything. Readers of a model need not wait for
+/// such a row if a copy of the model learns it.
+pub trait SlowRows<T: Task> {
+    /// `step_batch`, or `learn_batch` if no predictions are requested, up to the first slow row. Returns the number of
+    /// learned rows, and whether the next row is slow.
+    fn step_quick_rows(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Option<Want>,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> (usize, bool);
 }
 
 /// Learns from the mean gradient of several examples.

@@ -9,6 +9,7 @@
 //! | one example | `row`; a dict on its way to one: `draft`; many: `table`, `batch` |
 //! | feature names, class labels | `schema`, `labels` |
 //! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
+//! | one small model per key | `keyed`; the state of a component as words: `exchange` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
@@ -32,6 +33,7 @@ pub mod draft;
 pub mod drift;
 pub mod ensemble;
 pub mod evaluate;
+pub mod exchange;
 pub mod fault;
 pub mod feature_extraction;
 pub mod feature_selection;
@@ -44,6 +46,7 @@ pub mod kernel;
 pub mod key;
 pub mod key_table;
 pub mod key_use;
+pub mod keyed;
 pub mod labels;
 pub mod learner;
 mod limits;

@@ -3,6 +3,8 @@
 //! A declaration is plain data. Validation, the builder, documentation, the command line and the tests walk
 //! it. `resolve` turns the given arguments into the complete, canonical set, or returns a fault of one line.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::declaration::{Built, Role};
@@ -321,8 +323,10 @@ fn integer(given: &Value) -> Option<i64> {
 
 fn resolve_part(roles: &[Role], given: &Value, refuse: &dyn Fn() -> Fault) -> Result<Value> {
     let description = match given {
-        Value::String(name) => serde_json::json!({ "name": registry::worded(name, roles).unwrap_or(name) }),
-        Value::Object(part) if part.get("name").is_some_and(Value::is_string) => given.clone(),
+        Value::String(name) => {
+            Cow::Owned(serde_json::json!({ "name": registry::worded(name, roles).unwrap_or(name) }))
+        }
+        Value::Object(part) if part.get("name").is_some_and(Value::is_string) => Cow::Borrowed(given),
         _ => return Err(refuse()),
     };
     let description = registry::resolve(&description)?;
@@ -461,7 +465,7 @@ pub fn resolve(who: &str, parameters: &[Parameter], given: &Map<String, Value>) 
             return Err(Fault::wrong_type(format!("{who}: no parameter '{name}'{hint}")));
         }
     }
-    let mut resolved = Map::new();
+    let mut resolved = Map::with_capacity(parameters.len());
     for parameter in parameters {
         let mut names = given.keys().filter(|name| parameter.is_called(name));
         let name = names.next();

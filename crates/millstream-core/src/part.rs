@@ -7,6 +7,7 @@
 //!   refuses a state that could not have been saved, since files are untrusted.
 
 use crate::declaration::Built;
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::key_use::KeyUses;
 use crate::row::{Row, Scratch, Sparse};
@@ -132,6 +133,12 @@ pub trait Part: Send + Sync {
             }
         });
         checked
+    }
+
+    /// Visit the state as words, whose number and order depend only on the features and classes so far: see `exchange`.
+    /// False if it has another form; then nothing may be assumed of what was visited.
+    fn exchange(&mut self, _exchange: &mut Exchange<'_>) -> bool {
+        false
     }
 
     /// Start recording changes for a return to this state. The cost depends on the rows learned from now on, not on the

@@ -3,6 +3,9 @@
 //! The builder, validation, `millstream.find`, the command line, the documentation, the laws and the benchmarks walk
 //! this list. To add a component, write its file with a `DECLARATION` and add it to `DECLARATIONS`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde_json::{json, Map, Value};
 
 use crate::declaration::{Built, Declaration, Role};
@@ -303,7 +306,9 @@ pub static DECLARATIONS: &[&Declaration] = &[
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {
-    DECLARATIONS.iter().copied().find(|declaration| declaration.name == name).ok_or_else(|| {
+    static BY_NAME: LazyLock<HashMap<&str, &Declaration>> =
+        LazyLock::new(|| DECLARATIONS.iter().map(|&declaration| (declaration.name, declaration)).collect());
+    BY_NAME.get(name).copied().ok_or_else(|| {
         let hint = nearest(name, DECLARATIONS.iter().map(|declaration| declaration.name))
             .map(|near| format!(", did you mean '{near}'?"))
             .unwrap_or_default();
@@ -355,7 +360,11 @@ pub fn resolve(description: &Value) -> Result<Value> {
         }
     };
     let parameters = parameter::resolve(name, declaration.parameters, given)?;
-    Ok(json!({ "name": name, "parameters": parameters }))
+    // `json!` would copy the parameters.
+    let mut resolved = Map::with_capacity(2);
+    resolved.insert("name".into(), name.into());
+    resolved.insert("parameters".into(), parameters.into());
+    Ok(resolved.into())
 }
 
 /// The role of a resolved description; a pipeline has that of its last step, other wrappers that of their model.

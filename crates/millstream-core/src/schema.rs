@@ -126,6 +126,8 @@ pub struct Schema {
     values: Vec<Values>,
     nominal: usize,
     unknown: usize,
+    /// Number of values of all nominal features.
+    interned: usize,
     /// How the model uses nominal features, if it limits the number of their values, and the limits by slot.
     key_uses: Option<KeyUses>,
     limits: Vec<u32>,
@@ -366,6 +368,7 @@ impl Schema {
             self.values.resize(slot as usize + 1, Values::default());
         }
         let code = self.values[slot as usize].intern(text);
+        self.interned += 1;
         self.journal.push(Change::Value(slot));
         code
     }
@@ -395,6 +398,22 @@ impl Schema {
     pub fn commit(&mut self) {
         self.held = false;
         self.mark();
+    }
+
+    /// Its size: features, features without a kind, and nominal values. A schema only grows, so that it is the same as
+    /// before if its extent is.
+    #[inline]
+    pub fn extent(&self) -> [usize; 3] {
+        [self.kinds.len(), self.unknown, self.interned]
+    }
+
+    /// Whether both have the same names, kinds and values in the same order.
+    pub fn is_same(&self, other: &Schema) -> bool {
+        self.extent() == other.extent()
+            && self.numbered == other.numbered
+            && self.names == other.names
+            && self.kinds == other.kinds
+            && self.values.iter().map(|values| &values.texts).eq(other.values.iter().map(|values| &values.texts))
     }
 
     /// Whether anything has changed since the last `mark`.
@@ -437,6 +456,7 @@ impl Schema {
                 }
                 Change::Value(slot) => {
                     self.values[slot as usize].pop();
+                    self.interned -= 1;
                     while self.values.last().is_some_and(Values::is_empty) {
                         self.values.pop();
                     }

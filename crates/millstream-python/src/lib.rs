@@ -14,6 +14,8 @@ mod feature_rows;
 mod generator;
 mod http;
 mod json;
+mod key_column;
+mod keyed;
 mod labels;
 mod lock;
 mod model;
@@ -54,6 +56,8 @@ mod _core {
     #[pymodule_export]
     use crate::json::are_objects;
     #[pymodule_export]
+    use crate::keyed::Keyed;
+    #[pymodule_export]
     use crate::lock::_forked;
     #[pymodule_export]
     use crate::model::Model;
@@ -73,8 +77,9 @@ mod _core {
     use crate::series::Forecaster;
     #[pymodule_export]
     use crate::serving::{
-        crc32c, first_wrong_record, parse_json, parse_json_lines, parse_json_with_raw, write_json, EventGroup,
-        EventQueue, PendingEvents, PredictShortcut,
+        crc32c, first_wrong_record, new_id, pack_body, parse_json, parse_json_lines, parse_json_with_raw,
+        predict_lines, unpack_body, write_json, EventGroup, EventQueue, IdRange, LabelLearner, LabelRun,
+        PendingEvents, PredictShortcut,
     };
     #[pymodule_export]
     use crate::sketches::Sketch;

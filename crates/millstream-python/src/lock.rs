@@ -24,6 +24,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Called in a process that was just forked.
 #[pyfunction]
 pub fn _forked() {
+    crate::serving::note_fork();
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -210,6 +211,22 @@ impl<T: Send + Sync> Lock<T> {
         guard
     }
 
+    /// The value, for threads without the GIL that may wait for a writer. None if the value is poisoned, or if a thread
+    /// of the parent process may have held the lock at the fork.
+    pub fn read_blocking(&self) -> Option<RwLockReadGuard<'_, T>> {
+        if let Ok(guard) = self.value.try_read() {
+            return Some(guard);
+        }
+        if self.forks.load(Ordering::Relaxed) != FORKS.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.store(true, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard = self.value.read();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard.ok()
+    }
+
     // Inlined, so that the guard stays in registers: through memory it costs a stall of 10 ns per call.
     #[inline(always)]
     pub fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, T>> {
@@ -272,6 +289,11 @@ impl<T: Send + Sync> Blocks<'_, T> {
     pub fn change<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut guard = self.lock.value.write().ok()?;
         Some(work(&mut guard))
+    }
+
+    /// The value, for reading. Without the GIL.
+    pub fn look<R>(&self, work: impl FnOnce(&T) -> R) -> Option<R> {
+        Some(work(&*self.lock.value.read().ok()?))
     }
 
     fn aim(&self) -> Duration {

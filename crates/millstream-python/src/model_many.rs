@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use millstream_core::declaration::Role;
-use millstream_core::held::{self, Job, NoSink, Root, Sink};
-use millstream_core::row::Want;
+use millstream_core::held::{self, Job, NoSink, Root, Sink, Tally};
+use millstream_core::row::{Scratch, Want};
 use millstream_core::table::Table;
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
@@ -44,17 +44,46 @@ impl LearnBatch<'_> {
             let mut nothing = NoSink;
             let sink: &mut dyn Sink = if job.predicting.is_some() { &mut self.answers } else { &mut nothing };
             let scratch = &mut buffers.scratch;
-            let done = blocks
-                .block(to - job.from, |guarded| guarded.change::<Root, _>(|model| model.run(&job, scratch, sink)));
-            match done.flatten() {
-                Some(Ok(tally)) => self.skipped.extend(tally.skipped),
+            let done = blocks.block(to - job.from, |guarded| {
+                guarded.change::<Root, _>(|model| model.run_quick_rows(&job, scratch, sink))
+            });
+            let mut tally = match done.flatten() {
+                Some(Ok(tally)) => tally,
                 Some(Err(fault)) => return Some(fault),
                 None => return Some(broken()),
-            }
+            };
             self.job.from = to;
+            if tally.paused {
+                let row = job.from + tally.done + tally.skipped.len();
+                let slow = Job { from: row, to: row + 1, ..job };
+                self.skipped.extend(tally.skipped);
+                match learn_in_copy(blocks, &slow, scratch, sink) {
+                    Some(Ok(slow)) => tally = slow,
+                    Some(Err(fault)) => return Some(fault),
+                    None => return Some(broken()),
+                }
+                self.job.from = row + 1;
+            }
+            self.skipped.extend(tally.skipped);
         }
         None
     }
+}
+
+/// Learn a slow row with a copy of the model, so that others can read the model meanwhile; the session keeps other writers
+/// out. The names and labels of a slow row are known.
+fn learn_in_copy(
+    blocks: &Blocks<'_, Guarded>,
+    job: &Job<'_>,
+    scratch: &mut Scratch,
+    sink: &mut dyn Sink,
+) -> Option<millstream_core::Result<Tally>> {
+    let mut copy = blocks.look(|guarded| guarded.held_detached::<Root>().cloned())??;
+    let learned = copy.run(job, scratch, sink);
+    if learned.is_ok() {
+        blocks.change(|guarded| guarded.change::<Root, _>(|model| model.exchange_learner(&mut copy)))??;
+    }
+    Some(learned)
 }
 
 /// Change the model of a session in one short step.

@@ -22,7 +22,7 @@ use crate::dicts::{read_dict, Keys, Reading};
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
 use crate::lock::{Lock, Session, WriteGuard};
-use crate::saved::opened;
+use crate::saved::{opened, sealed_bytes};
 
 /// What the lock guards: a component, and the Python objects of its names and labels.
 #[derive(Default)]
@@ -165,6 +165,11 @@ impl Part {
         self.lock.read_detached()
     }
 
+    /// For threads without the GIL that may wait. None if the component is poisoned.
+    pub fn read_blocking(&self) -> Option<RwLockReadGuard<'_, Guarded>> {
+        self.lock.read_blocking()
+    }
+
     #[inline(always)]
     pub fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, Guarded>> {
         self.lock.write(py)
@@ -276,8 +281,8 @@ impl Part {
 
     /// The component as versioned, checksummed bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.asked(py, |any| each_kind!(any, held => held.save()).or_raise(py))?;
-        Ok(PyBytes::new(py, &bytes))
+        let sealed = self.asked(py, |any| each_kind!(any, held => held.seal()).or_raise(py))?;
+        sealed_bytes(py, &sealed)
     }
 
     /// Memory in bytes.

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use millstream_core::held::state::{self, Saved};
+use millstream_core::held::state::{self, Saved, Saving, Sealed};
+use millstream_core::labels::Labels;
+use millstream_core::schema::Schema;
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,8 +24,7 @@ impl SavedFile {
     #[new]
     fn new(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         let saved = py.detach(|| state::open(bytes)).or_raise(py)?;
-        let description = state::description(&saved).or_raise(py)?;
-        let name = description["name"].as_str().unwrap_or_default().to_string();
+        let name = state::name(&saved).or_raise(py)?;
         Ok(SavedFile { name, saved: Mutex::new(Some(saved)) })
     }
 
@@ -36,9 +37,18 @@ impl SavedFile {
 
 /// The bytes of a saved component written in Python: its description in JSON, a count and its state.
 #[pyfunction]
-pub fn seal<'py>(py: Python<'py>, description: String, count: u64, state: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    let saved = Saved::new(description, count, state.to_vec());
-    Ok(PyBytes::new(py, &state::seal(&saved).or_raise(py)?))
+pub fn seal<'py>(py: Python<'py>, description: &str, count: u64, state: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let (schema, labels) = (Schema::default(), Labels::default());
+    let saving = Saving::new(description, &schema, &labels, count);
+    sealed_bytes(py, &state::seal(&saving, state.to_vec()).or_raise(py)?)
+}
+
+/// A saved component as bytes of Python.
+pub fn sealed_bytes<'py>(py: Python<'py>, sealed: &Sealed) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, sealed.len(), |out| {
+        sealed.write(out);
+        Ok(())
+    })
 }
 
 /// The argument of `_load`: the bytes of a saved object, or an open file.

@@ -13,6 +13,8 @@ pub struct ThreadBuffers {
     pub scratch: Scratch,
     pub answer: Answer,
     pub row: RowBuffer,
+    /// The unpacked body of an event.
+    pub text: Vec<u8>,
 }
 
 thread_local! {

@@ -4,6 +4,7 @@ for them."""
 from __future__ import annotations
 
 from millstream.compose.func import Func, FuncTransformer
+from millstream.compose.keyed import Keyed
 from millstream.compose.pipeline import Pipeline
 from millstream.compose.selection import Discard, Drop, Select
 from millstream.compose.target_transform import TargetTransformRegressor
@@ -14,6 +15,7 @@ __all__ = [
     "Drop",
     "Func",
     "FuncTransformer",
+    "Keyed",
     "Pipeline",
     "Select",
     "TargetTransformRegressor",

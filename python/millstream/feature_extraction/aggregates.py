@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream._keyed import Keyed, shown_key
+from millstream._key_counts import KeyCounts, shown_key
 from millstream._native import Native
 from millstream.base import Transformer
 
 __all__ = ["Agg", "TargetAgg"]
 
 
-class _Aggregate(Keyed, Native, Transformer):
+class _Aggregate(KeyCounts, Native, Transformer):
     """What `Agg` and `TargetAgg` share."""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream._keyed import Keyed
+from millstream._key_counts import KeyCounts
 from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Transformer
@@ -47,7 +47,7 @@ class OneHotEncoder(Native, Transformer):
     def __init__(self, drop_zeros: bool = False, drop_first: bool = False) -> None: ...
 
 
-class OrdinalEncoder(Keyed, Native, Transformer):
+class OrdinalEncoder(KeyCounts, Native, Transformer):
     """Encodes each value of a nominal feature as a whole number, in order of arrival.
 
     Choose it for models that need numbers and split by thresholds, such as trees of another library. The order of
@@ -110,7 +110,7 @@ class OrdinalEncoder(Keyed, Native, Transformer):
         return self._by_feature()
 
 
-class CountEncoder(Keyed, Native, Transformer):
+class CountEncoder(KeyCounts, Native, Transformer):
     """Encodes each value of a nominal feature as the number of rows that have it, or as their share.
 
     Choose it if rare and frequent values behave differently, as users, addresses and devices often do, and for
@@ -162,7 +162,7 @@ class CountEncoder(Keyed, Native, Transformer):
         return self._by_feature()
 
 
-class TargetEncoder(Keyed, Native, Transformer):
+class TargetEncoder(KeyCounts, Native, Transformer):
     """Encodes each value of a nominal feature as the mean target of its rows, shrunk towards the mean of all rows.
 
     Choose it for features with many values, such as users, products and postcodes, in front of a learner of

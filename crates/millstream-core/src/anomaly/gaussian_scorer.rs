@@ -22,6 +22,7 @@ use serde_json::json;
 
 use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
@@ -217,6 +218,18 @@ impl GaussianScorer {
 }
 
 impl Part for GaussianScorer {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.layout(self.features.len());
+        // Leads back from a row that was just learned, which words do not.
+        self.width = self.features.len();
+        for Moments { weight, mean, squares } in self.features.iter_mut().map(|feature| &mut feature.early) {
+            for number in [weight, mean, squares] {
+                exchange.float(number);
+            }
+        }
+        self.window_size == 0
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State {
             early: self.features.iter().map(|feature| feature.early).collect(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{require, unpack};
 use crate::row::{all_finite, most};
@@ -14,6 +15,13 @@ pub struct ClassCounts {
 }
 
 impl ClassCounts {
+    /// See `Part::exchange`.
+    pub fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.floats(&mut self.counts);
+        exchange.float(&mut self.total);
+        true
+    }
+
     #[inline]
     pub fn learn(&mut self, who: &str, y: u32, w: f64) -> Result<()> {
         let total = self.total + w;

@@ -3,6 +3,7 @@
 //! It predicts probability 1 for that class; `baseline.Prior` predicts the frequencies instead.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
 use crate::learner::Learner;
@@ -29,6 +30,10 @@ struct MajorityClass {
 }
 
 impl Part for MajorityClass {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        self.counts.exchange(exchange)
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.counts)
     }

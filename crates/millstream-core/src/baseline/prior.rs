@@ -1,6 +1,7 @@
 //! The class frequencies so far as probabilities, regardless of the features.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
 use crate::learner::Learner;
@@ -27,6 +28,10 @@ struct Prior {
 }
 
 impl Part for Prior {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        self.counts.exchange(exchange)
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.counts)
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
@@ -31,6 +32,12 @@ struct TargetMean {
 }
 
 impl Part for TargetMean {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.float(&mut self.count);
+        exchange.float(&mut self.mean);
+        true
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(self)
     }

@@ -9,6 +9,10 @@ use crate::numeric::random::Random;
 /// Squared distances between rows.
 pub trait Geometry {
     fn distance(&self, a: &[f64], b: &[f64]) -> f64;
+    /// The distance, or anything beyond the limit if it is beyond.
+    fn distance_within(&self, a: &[f64], b: &[f64], _limit: f64) -> f64 {
+        self.distance(a, b)
+    }
     /// Whether a slot has codes, which have no mean.
     fn is_nominal(&self, _slot: usize) -> bool {
         false
@@ -70,17 +74,46 @@ impl KMeans {
 
     /// The nearest cluster, the first in a tie, and its distance.
     pub fn nearest(&self, space: &impl Geometry, x: &[f64]) -> (usize, f64) {
-        let mut best = (0, f64::INFINITY);
-        for (cluster, centroid) in self.centroids.chunks_exact(self.width.max(1)).enumerate() {
-            let distance = space.distance(centroid, x);
-            if distance < best.1 {
-                best = (cluster, distance);
-            }
-        }
+        let best = self.nearest_of(0..self.len(), space, x, (0, f64::INFINITY));
         if best.1.is_finite() {
             best
         } else {
             (0, 0.0)
+        }
+    }
+
+    /// The nearest of some clusters and the best one so far.
+    fn nearest_of(
+        &self,
+        clusters: impl Iterator<Item = usize>,
+        space: &impl Geometry,
+        x: &[f64],
+        mut best: (usize, f64),
+    ) -> (usize, f64) {
+        for cluster in clusters {
+            let distance = space.distance_within(self.centroid(cluster), x, best.1);
+            if distance < best.1 || (distance == best.1 && cluster < best.0) {
+                best = (cluster, distance);
+            }
+        }
+        best
+    }
+
+    /// The nearest cluster after some have moved, given the one before. Clusters that have not moved are as far as they
+    /// were: they are compared only if the nearest one has moved away.
+    fn nearest_after_move(
+        &self,
+        space: &impl Geometry,
+        x: &[f64],
+        before: (usize, f64),
+        moved: &[usize],
+    ) -> (usize, f64) {
+        let (cluster, least) = before;
+        let distance = space.distance(self.centroid(cluster), x);
+        match least.is_finite() && distance.is_finite() {
+            true if distance <= least => self.nearest_of(moved.iter().copied(), space, x, (cluster, distance)),
+            true => self.nearest_of(0..self.len(), space, x, (cluster, distance)),
+            false => self.nearest_of(0..self.len(), space, x, (0, f64::INFINITY)),
         }
     }
 
@@ -92,20 +125,21 @@ impl KMeans {
         if rows.width == 0 || rows.values.is_empty() {
             return;
         }
-        self.seed(space, rows, search, random);
-        self.owner.resize(rows.len(), usize::MAX);
-        let mut owner = std::mem::take(&mut self.owner);
-        for _ in 0..search.rounds {
-            let mut moved = false;
-            for (at, owner) in owner.iter_mut().enumerate() {
-                let (cluster, _) = self.nearest(space, rows.at(at));
-                moved |= *owner != cluster;
-                *owner = cluster;
+        let (mut owner, mut least) = (std::mem::take(&mut self.owner), Vec::new());
+        self.seed(space, rows, search, random, &mut owner, &mut least);
+        let mut moved = Vec::new();
+        for round in 0..search.rounds {
+            let mut changed = round == 0;
+            // The seeds come with the clusters of the first round.
+            for at in if round == 0 { 0..0 } else { 0..rows.len() } {
+                let nearest = self.nearest_after_move(space, rows.at(at), (owner[at], least[at]), &moved);
+                changed |= owner[at] != nearest.0;
+                (owner[at], least[at]) = nearest;
             }
-            if !moved {
+            if !changed {
                 break;
             }
-            self.centre(space, rows, &owner);
+            self.centre(space, rows, &owner, &mut moved);
         }
         self.owner = owner;
     }
@@ -115,16 +149,30 @@ impl KMeans {
         (0..rows.len()).map(|row| rows.weight(row) * self.nearest(space, rows.at(row)).1).sum()
     }
 
-    /// Draw the seeds: rows with a probability proportional to their squared distance from the seeds so far.
-    fn seed(&mut self, space: &impl Geometry, rows: WeightedRows<'_>, search: Search, random: &mut Random) {
+    /// Draw the seeds: rows with a probability proportional to their squared distance from the seeds so far. Writes the
+    /// nearest seed of each row, and its distance.
+    fn seed(
+        &mut self,
+        space: &impl Geometry,
+        rows: WeightedRows<'_>,
+        search: Search,
+        random: &mut Random,
+        owner: &mut Vec<usize>,
+        nearest: &mut Vec<f64>,
+    ) {
         let count = rows.len();
-        let mut nearest = vec![f64::INFINITY; count];
+        owner.resize(count, 0);
+        nearest.resize(count, f64::INFINITY);
         let mut closer = vec![0.0; count];
         let mut next = random.below(count as u32) as usize;
         while self.len() < search.most {
+            let seed = self.len();
             self.centroids.extend_from_slice(rows.at(next));
-            for (at, nearest) in nearest.iter_mut().enumerate() {
-                *nearest = nearest.min(space.distance(rows.at(next), rows.at(at)));
+            for (at, (owner, nearest)) in owner.iter_mut().zip(nearest.iter_mut()).enumerate() {
+                let distance = space.distance_within(rows.at(next), rows.at(at), *nearest);
+                if distance < *nearest {
+                    (*owner, *nearest) = (seed, distance);
+                }
             }
             let mut best: Option<(usize, f64)> = None;
             for _ in 0..search.candidates {
@@ -155,8 +203,9 @@ impl KMeans {
         }
     }
 
-    /// Move each centroid to the middle of its rows.
-    fn centre(&mut self, space: &impl Geometry, rows: WeightedRows<'_>, owner: &[usize]) {
+    /// Move each centroid to the middle of its rows, and list those that have moved, ascending.
+    fn centre(&mut self, space: &impl Geometry, rows: WeightedRows<'_>, owner: &[usize], moved: &mut Vec<usize>) {
+        moved.clear();
         let width = self.width;
         let (mut sums, mut weights) = (vec![0.0; self.centroids.len()], vec![0.0; self.centroids.len()]);
         let mut members = vec![false; self.len()];
@@ -171,9 +220,10 @@ impl KMeans {
             }
         }
         for cluster in (0..self.len()).filter(|&cluster| members[cluster]) {
+            let mut has_moved = false;
             for slot in 0..width {
                 let place = cluster * width + slot;
-                self.centroids[place] = match space.is_nominal(slot) {
+                let middle = match space.is_nominal(slot) {
                     true => most_frequent(
                         (owner.iter().enumerate().filter(|(_, &of)| of == cluster))
                             .map(|(at, _)| rows.at(at)[slot])
@@ -182,6 +232,11 @@ impl KMeans {
                     // NaN, for missing, if there are no values.
                     false => sums[place] / weights[place],
                 };
+                has_moved |= middle.to_bits() != self.centroids[place].to_bits();
+                self.centroids[place] = middle;
+            }
+            if has_moved {
+                moved.push(cluster);
             }
         }
     }
@@ -237,6 +292,20 @@ mod tests {
         let mut centres: Vec<f64> = (0..2).map(|cluster| clusters.centroid(cluster)[0]).collect();
         centres.sort_unstable_by(f64::total_cmp);
         assert_eq!(centres, [0.25, 10.0]);
+    }
+
+    /// Clusters that have not moved are not compared again, which must not change the nearest one.
+    #[test]
+    fn every_row_ends_in_its_nearest_cluster() {
+        let mut random = Random::new(7, 0);
+        let values: Vec<f64> = (0..600).map(|_| (random.unit() * 8.0).round()).collect();
+        for most in [2, 10, 100] {
+            let mut clusters = KMeans::default();
+            let rows = WeightedRows { values: &values, width: 2, weights: None };
+            clusters.fit(&Plane, rows, Search { most, candidates: 1, rounds: 1000 }, &mut random);
+            let nearest: Vec<usize> = (0..300).map(|row| clusters.nearest(&Plane, rows.at(row)).0).collect();
+            assert_eq!(clusters.owner(), nearest);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
@@ -398,6 +399,14 @@ impl<Last: AsPart + Clone> Pipeline<Last> {
 }
 
 impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        // Steps that are bound to names know more than words.
+        self.chain.widths.is_empty()
+            && !self.chain.filters
+            && self.chain.steps.iter_mut().all(|step| step.exchange(exchange))
+            && self.last.as_part_mut().exchange(exchange)
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         let steps = self.chain.steps.iter().map(|step| step.save());
         let steps = steps.chain(std::iter::once(self.last.as_part().save()));

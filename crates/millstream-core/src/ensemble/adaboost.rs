@@ -150,11 +150,19 @@ impl Member for Boosted {
                 refused = Some((row, fault));
                 break;
             }
-            if let Some(error) = Classes::vote_error(output.votes(row), y) {
+            let error = Classes::vote_error(output.votes(row), y);
+            if let Some(error) = error {
                 self.record.add(error, w);
             }
-            self.learner.vote(batch.rows.at(row), &mut after, scratch);
-            let right = Classes::vote_error(&after, y) == Some(0.0);
+            // A member that did not learn the row still votes the same.
+            let error_after = match weights[0] == 0.0 {
+                true => error,
+                false => {
+                    self.learner.vote(batch.rows.at(row), &mut after, scratch);
+                    Classes::vote_error(&after, y)
+                }
+            };
+            let right = error_after == Some(0.0);
             output.passed[row] = self.pass_on(lambda, right, w);
         }
         scratch.give_numbers(after);

@@ -1,12 +1,11 @@
 //! An ensemble: members that learn the same rows, and whose votes are combined into one prediction.
 
 use serde::{Deserialize, Serialize};
-use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
-use crate::held::state::{pack, require, unpack};
+use crate::held::state::{pack_around, require, unpack, Packed};
 use crate::learner::{Learner, Then};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -87,10 +86,11 @@ pub struct Ensemble<M: Member, R, C> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct State<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     classes: Option<Vec<f64>>,
-    members: Vec<ByteBuf>,
+    #[serde(borrow)]
+    members: Vec<Packed<'a>>,
 }
 
 /// Buffers for combining votes.
@@ -194,13 +194,15 @@ impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
 
 impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Part for Ensemble<M, R, C> {
     fn save(&self) -> Result<Vec<u8>> {
-        let members = self.members.iter().map(|member| member.save().map(ByteBuf::from));
-        pack(&State { classes: self.combination.save(), members: members.collect::<Result<_>>()? })
+        let members = self.members.iter().map(|member| member.save().map(Packed::from));
+        let members: Vec<Packed<'_>> = members.collect::<Result<_>>()?;
+        let packed = members.iter().map(|member| member.len()).sum();
+        pack_around(&State { classes: self.combination.save(), members }, packed)
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let name = self.rule.name();
-        let state: State = unpack(name, bytes)?;
+        let state: State<'_> = unpack(name, bytes)?;
         require(name, state.members.len() == self.members.len(), "members are missing")?;
         self.combination.load(name, state.classes)?;
         for (member, bytes) in self.members.iter_mut().zip(&state.members) {

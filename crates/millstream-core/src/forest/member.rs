@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
 use crate::batch::Batch;
@@ -16,7 +15,7 @@ use crate::ensemble::engine::{Member, MemberOutput};
 use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::{Record, Spread};
 use crate::fault::{Fault, Result};
-use crate::held::state::{pack, require, unpack};
+use crate::held::state::{pack, pack_around, require, unpack, Packed};
 use crate::learner::Learner;
 use crate::numeric::random::Random;
 use crate::parameter::Arguments;
@@ -100,12 +99,16 @@ pub struct ForestMember<L: TreeLeaf> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
-    tree: ByteBuf,
+struct State<'a> {
+    #[serde(borrow)]
+    tree: Packed<'a>,
     record: Record,
-    background: Option<(ByteBuf, Record)>,
-    warning: Option<ByteBuf>,
-    drift: Option<ByteBuf>,
+    #[serde(borrow)]
+    background: Option<(Packed<'a>, Record)>,
+    #[serde(borrow)]
+    warning: Option<Packed<'a>>,
+    #[serde(borrow)]
+    drift: Option<Packed<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spread: Option<Spread>,
     random: Random,
@@ -318,13 +321,16 @@ impl<L: TreeLeaf> Part for ForestMember<L> {
 
     fn save(&self) -> Result<Vec<u8>> {
         let detector = |detector: &Option<Detector>| {
-            detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
+            detector.as_ref().map(|detector| detector.0.save().map(Packed::from)).transpose()
         };
-        let background = |rated: &RatedTree<L>| Ok((pack(&L::saved(&rated.tree))?.into(), rated.record));
-        pack(&State {
-            tree: pack(&L::saved(&self.active.tree))?.into(),
-            record: self.active.record,
-            background: self.background.as_deref().map(background).transpose()?,
+        let saved = |rated: &RatedTree<L>| Ok((pack(&L::saved(&rated.tree))?.into(), rated.record));
+        let (tree, record): (Packed<'_>, Record) = saved(&self.active)?;
+        let background: Option<(Packed<'_>, Record)> = self.background.as_deref().map(saved).transpose()?;
+        let packed = tree.len() + background.as_ref().map_or(0, |(tree, _)| tree.len());
+        let state = State {
+            tree,
+            record,
+            background,
             warning: detector(&self.warning)?,
             drift: detector(&self.drift)?,
             spread: (!L::Prediction::ERROR_RATE).then_some(self.spread),
@@ -332,12 +338,13 @@ impl<L: TreeLeaf> Part for ForestMember<L> {
             trees: self.trees,
             warnings: self.warnings,
             drifts: self.drifts,
-        })
+        };
+        pack_around(&state, packed)
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let who = self.shared.name;
-        let state: State = unpack(who, bytes)?;
+        let state: State<'_> = unpack(who, bytes)?;
         let rated = self.shared.restored(self.index, &state.tree, state.record)?;
         let background = state.background.map(|(bytes, record)| self.shared.restored(self.index, &bytes, record));
         let mut detectors = [self.shared.warning.clone(), self.shared.drift.clone()];

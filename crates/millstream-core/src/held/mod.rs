@@ -4,6 +4,8 @@
 //! restarting are here; the verbs of a kind are in its file (`model`, `metric`, `statistic`, …). A new kind is one line
 //! of `with_held_kinds!` and implements `Holdable`, for a boxed trait by one line of `hold_boxed!`.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 use crate::declaration::{Built, Role};
@@ -38,7 +40,7 @@ pub use savepoint::{Before, Rehearsal};
 pub use source::{Source, TableRow};
 pub use tables::TableReader;
 
-use state::Saved;
+use state::{Saved, Saving, Sealed};
 
 /// Call a macro with the list of all kinds of held components: the name of a kind, and the type of its components.
 #[macro_export]
@@ -137,8 +139,9 @@ pub(crate) use hold_boxed;
 
 #[derive(Clone)]
 pub struct Held<P> {
-    description: Json,
-    pub(crate) title: String,
+    /// Shared by copies.
+    description: Arc<Json>,
+    pub(crate) title: Arc<str>,
     schema: Schema,
     labels: Labels,
     /// Number of learned examples or of updates.
@@ -167,7 +170,8 @@ impl<P: Holdable> Held<P> {
     fn around(description: Json, part: P) -> Self {
         let (mut schema, labels) = (Schema::default(), Labels::default());
         schema.limit_values(part.part().key_uses());
-        Held { title: title(&description), description, schema, labels, count: 0, part }
+        let title = title(&description).into();
+        Held { title, description: Arc::new(description), schema, labels, count: 0, part }
     }
 
     pub fn description(&self) -> &Json {
@@ -213,16 +217,19 @@ impl<P: Holdable> Held<P> {
 
     /// Return to the state in which it was built.
     pub fn reset(&mut self) -> Result<()> {
-        *self = Self::resolved(self.description.clone())?;
+        *self = Self::resolved(Json::clone(&self.description))?;
         Ok(())
     }
 
     pub fn save(&self) -> Result<Vec<u8>> {
-        state::seal(&Saved {
-            schema: self.schema.clone(),
-            labels: self.labels.clone(),
-            ..Saved::new(self.description.to_string(), self.count, self.part.save()?)
-        })
+        self.seal().map(|sealed| sealed.to_vec())
+    }
+
+    /// `save`, without a copy of the state.
+    pub fn seal(&self) -> Result<Sealed> {
+        let state = self.part.save()?;
+        let description = serde_json::to_string(&self.description).map_err(state::invalid_description)?;
+        state::seal(&Saving::new(&description, &self.schema, &self.labels, self.count), state)
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {

@@ -44,6 +44,8 @@ impl Job<'_> {
 pub struct Tally {
     pub done: usize,
     pub skipped: Vec<(usize, Fault)>,
+    /// Whether it stopped before a slow row: see `Model::run_quick_rows`.
+    pub paused: bool,
 }
 
 /// Receives predictions row by row.
@@ -73,6 +75,21 @@ impl Model {
             T => Run::<T>::new(self, job, reader, scratch).rows(sink),
             transformer => self.run_transformer(job, reader, scratch))
     }
+
+    /// `run` up to the first row that takes long, if the learner knows it. A copy of the model should learn that row, so
+    /// that this one can predict meanwhile.
+    pub fn run_quick_rows(&mut self, job: &Job<'_>, scratch: &mut Scratch, sink: &mut dyn Sink) -> Result<Tally> {
+        let reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
+        for_task!(self.part,
+            T => Run::<T> { pauses: true, ..Run::new(self, job, reader, scratch) }.rows(sink),
+            transformer => self.run_transformer(job, reader, scratch))
+    }
+
+    /// Exchange the learner for that of a copy, which has learned more rows without new names and labels.
+    pub fn exchange_learner(&mut self, copy: &mut Model) {
+        std::mem::swap(&mut self.part, &mut copy.part);
+        std::mem::swap(&mut self.count, &mut copy.count);
+    }
 }
 
 /// A running job.
@@ -87,6 +104,8 @@ struct Run<'r, 'j, T: RootTask> {
     /// Rows that are not plain, for learners that take batches of them.
     rows: Vec<RowBuffer>,
     tally: Tally,
+    /// Whether it stops before slow rows.
+    pauses: bool,
     task: std::marker::PhantomData<T>,
 }
 
@@ -112,6 +131,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
             answers: Answers::default(),
             rows: Vec::new(),
             tally: Tally::default(),
+            pauses: false,
             task: std::marker::PhantomData,
         }
     }
@@ -142,6 +162,9 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
                 }
                 row += done;
                 self.tally.done += done;
+                if self.tally.paused {
+                    return Ok(self.tally);
+                }
                 if row < end {
                     self.step_one(&block, row, sink)?;
                     row += 1;
@@ -213,7 +236,8 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         let n = truths.len();
         let rows = Rows::Plain { values: &values[..n * width], width };
         let batch = Batch::<T>::new(rows, truths, job.weights.map(|weights| &weights[row..row + n]));
-        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch)
+        let paused = self.pauses.then_some(&mut self.tally.paused);
+        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch, paused)
     }
 
     /// The same for rows of any form that hold nothing new, which are read and kept first.
@@ -230,7 +254,8 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         }
         let weights = job.weights.map(|weights| &weights[row..row + n]);
         let batch = Batch::<T>::new(Rows::Owned(&self.rows[..n]), &truths[..n], weights);
-        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch)
+        let paused = self.pauses.then_some(&mut self.tally.paused);
+        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch, paused)
     }
 
     /// The same for sparse rows, which learners take one by one: look-ups are shared, and predictions are scored together.
@@ -265,13 +290,15 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
     }
 }
 
-/// Learn a batch, predicting each row first if requested; returns the number of learned rows.
+/// Learn a batch, predicting each row first if requested; returns the number of learned rows. With `paused`, it stops
+/// before a slow row and notes it there.
 fn step_batch<T: RootTask>(
     model: &mut Model,
     batch: &Batch<'_, T>,
     predicting: Option<Want>,
     predictions: &mut T::Predictions,
     scratch: &mut Scratch,
+    paused: Option<&mut bool>,
 ) -> usize {
     if batch.is_empty() {
         return 0;
@@ -279,9 +306,15 @@ fn step_batch<T: RootTask>(
     T::clear(predictions, model.labels.known_classes());
     model.part.infallible = model.part.infallible && batch.is_moderate();
     let Ok(learner) = T::learner_mut(&mut model.part) else { return 0 };
-    let done = match predicting {
-        Some(want) => learner.step_batch(batch, want, predictions, scratch),
-        None => learner.learn_batch(batch, predictions, scratch),
+    let slow_rows = paused.and_then(|paused| Some((learner.slow_rows()?, paused)));
+    let done = match (slow_rows, predicting) {
+        (Some((learner, paused)), want) => {
+            let (done, is_slow) = learner.step_quick_rows(batch, want, predictions, scratch);
+            *paused = is_slow;
+            done
+        }
+        (None, Some(want)) => learner.step_batch(batch, want, predictions, scratch),
+        (None, None) => learner.learn_batch(batch, predictions, scratch),
     };
     model.count += done as u64;
     done

@@ -6,8 +6,11 @@
 //! Integers are little-endian; the payload is MessagePack with field names. Lengths are checked against the
 //! available bytes before anything is allocated, and serde limits preallocation.
 
-use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
 
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
@@ -17,6 +20,8 @@ const MAGIC: &[u8; 8] = b"MILLSTRM";
 /// Raised when a reader of the old format could misread the new one; old versions keep loading.
 pub const FORMAT: u32 = 1;
 const HEADER: usize = 8 + 4 + 8;
+/// First capacity of a state in bytes: most components need no more.
+const ROOM: usize = 1024;
 
 /// The content of a file.
 #[derive(Serialize, Deserialize)]
@@ -33,24 +38,78 @@ pub struct Saved {
     pub state: Vec<u8>,
 }
 
-impl Saved {
-    /// A component without names and labels.
-    pub fn new(description: String, count: u64, state: Vec<u8>) -> Self {
-        let (schema, labels) = (Schema::default(), Labels::default());
-        Saved { written_by: env!("CARGO_PKG_VERSION").into(), description, schema, labels, learned: count, state }
+/// The content of a file to write but for the state, with the fields of `Saved`.
+#[derive(Serialize)]
+pub struct Saving<'a> {
+    written_by: &'static str,
+    description: &'a str,
+    schema: &'a Schema,
+    labels: &'a Labels,
+    learned: u64,
+    /// Empty, and the last field: see `seal`.
+    state: &'static Bytes,
+}
+
+impl<'a> Saving<'a> {
+    pub fn new(description: &'a str, schema: &'a Schema, labels: &'a Labels, learned: u64) -> Self {
+        let state = Bytes::new(&[]);
+        Saving { written_by: env!("CARGO_PKG_VERSION"), description, schema, labels, learned, state }
     }
 }
 
-pub fn seal(saved: &Saved) -> Result<Vec<u8>> {
-    let payload = pack(saved)?;
-    let mut bytes = Vec::with_capacity(HEADER + payload.len() + 4);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&FORMAT.to_le_bytes());
-    bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&payload);
-    let checksum = crc32fast::hash(&bytes);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    Ok(bytes)
+/// A file in two pieces and its checksum: a large state is copied once only, to where the file is needed.
+pub struct Sealed {
+    head: Vec<u8>,
+    state: Vec<u8>,
+    checksum: [u8; 4],
+}
+
+impl Sealed {
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.head.len() + self.state.len() + 4
+    }
+
+    /// Write the file into exactly `len` bytes.
+    pub fn write(&self, out: &mut [u8]) {
+        let (head, rest) = out.split_at_mut(self.head.len());
+        let (state, checksum) = rest.split_at_mut(self.state.len());
+        head.copy_from_slice(&self.head);
+        state.copy_from_slice(&self.state);
+        checksum.copy_from_slice(&self.checksum);
+    }
+
+    pub fn to_vec(&self) -> Vec<u8> {
+        [&self.head[..], &self.state, &self.checksum].concat()
+    }
+}
+
+pub fn seal(saving: &Saving<'_>, state: Vec<u8>) -> Result<Sealed> {
+    let mut head = Vec::with_capacity(HEADER + saving.description.len() + ROOM);
+    head.extend_from_slice(MAGIC);
+    head.extend_from_slice(&FORMAT.to_le_bytes());
+    head.extend_from_slice(&[0; 8]);
+    pack_into(saving, &mut head)?;
+    // The last field is empty: two bytes of MessagePack, in place of which comes the length of the state.
+    head.truncate(head.len() - 2);
+    let too_long = |_| Fault::state("millstream: cannot save: the state has 4 GiB or more");
+    match state.len() {
+        short @ ..=0xff => head.extend_from_slice(&[0xc4, short as u8]),
+        medium @ ..=0xffff => {
+            head.push(0xc5);
+            head.extend_from_slice(&(medium as u16).to_be_bytes());
+        }
+        long => {
+            head.push(0xc6);
+            head.extend_from_slice(&u32::try_from(long).map_err(too_long)?.to_be_bytes());
+        }
+    }
+    let length = (head.len() - HEADER + state.len()) as u64;
+    head[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&head);
+    checksum.update(&state);
+    Ok(Sealed { head, state, checksum: checksum.finalize().to_le_bytes() })
 }
 
 pub fn open(bytes: &[u8]) -> Result<Saved> {
@@ -87,6 +146,19 @@ pub fn description(saved: &Saved) -> Result<serde_json::Value> {
     serde_json::from_str(&saved.description).map_err(invalid_description)
 }
 
+/// The name of the saved component.
+pub fn name(saved: &Saved) -> Result<String> {
+    /// The other fields are skipped, which costs less than to read them.
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        name: &'a str,
+    }
+    match serde_json::from_str::<Named>(&saved.description) {
+        Ok(named) => Ok(named.name.into()),
+        Err(_) => Ok(description(saved)?["name"].as_str().unwrap_or_default().into()),
+    }
+}
+
 /// The fault for an invalid description in a file, whatever is wrong with it.
 pub fn invalid_description(error: impl std::fmt::Display) -> Fault {
     Fault::state(format!("millstream: the saved description is not valid: {error}"))
@@ -94,12 +166,43 @@ pub fn invalid_description(error: impl std::fmt::Display) -> Fault {
 
 /// A state as named fields.
 pub fn pack<T: Serialize>(state: &T) -> Result<Vec<u8>> {
-    rmp_serde::to_vec_named(state).map_err(|error| Fault::state(format!("millstream: cannot save: {error}")))
+    pack_around(state, 0)
 }
 
-pub fn unpack<T: DeserializeOwned>(who: &str, bytes: &[u8]) -> Result<T> {
+/// `pack` a state that contains so many bytes of packed states.
+pub fn pack_around<T: Serialize>(state: &T, packed: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(ROOM + packed);
+    pack_into(state, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn pack_into<T: Serialize>(state: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    rmp_serde::encode::write_named(bytes, state)
+        .map_err(|error| Fault::state(format!("millstream: cannot save: {error}")))
+}
+
+pub fn unpack<'a, T: Deserialize<'a>>(who: &str, bytes: &'a [u8]) -> Result<T> {
     rmp_serde::from_slice(bytes)
         .map_err(|error| Fault::state(format!("{who}: the saved state is not valid: {error}")))
+}
+
+/// A packed state in another one; not copied when it is read.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Packed<'a>(#[serde(borrow, with = "serde_bytes")] Cow<'a, [u8]>);
+
+impl From<Vec<u8>> for Packed<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Packed(bytes.into())
+    }
+}
+
+impl Deref for Packed<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// For `load`: refuse a state that could not have been saved.

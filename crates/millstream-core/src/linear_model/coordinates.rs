@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::optim::Features;
@@ -49,6 +50,12 @@ impl Located<'_> {
 }
 
 impl Coordinates {
+    /// Whether coordinates are slots, so that their number says all about them: see `Part::exchange`.
+    pub fn are_slots(&self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.layout(self.width as usize);
+        self.numbers.is_empty() && self.nominals.is_empty()
+    }
+
     pub fn width(&self) -> usize {
         self.width as usize
     }

@@ -4,6 +4,7 @@
 use serde_json::Value as Json;
 
 use crate::declaration::Built;
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::parameter::Arguments;
@@ -38,6 +39,10 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn savepoint(&mut self) -> bool;
     fn rollback(&mut self);
     fn commit(&mut self);
+    /// See `Part::exchange`.
+    fn exchange(&mut self, _exchange: &mut Exchange<'_>) -> bool {
+        false
+    }
     fn save(&self) -> Result<Vec<u8>>;
     fn load(&mut self, bytes: &[u8]) -> Result<()>;
     fn memory(&self) -> usize;

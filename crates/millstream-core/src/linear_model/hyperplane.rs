@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::numeric::dot;
@@ -142,6 +143,14 @@ impl Hyperplane {
     pub fn rollback(&mut self) {
         [self.t, self.intercept, self.intercept_lag] = self.held;
         self.weights.rollback();
+    }
+
+    /// See `Part::exchange`.
+    pub fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.float(&mut self.t);
+        exchange.float(&mut self.intercept);
+        exchange.float(&mut self.intercept_lag);
+        self.weights.exchange(exchange)
     }
 
     /// The score to predict with.

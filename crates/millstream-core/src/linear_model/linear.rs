@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::losses::{logistic_slope, Loss};
@@ -248,6 +249,12 @@ impl Engine for Linear {
     fn commit(&mut self) {
         self.held = None;
         self.state.hyperplane.weights.discard_savepoint();
+    }
+
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        self.gathered.examples == 0.0
+            && self.state.coordinates.are_slots(exchange)
+            && self.state.hyperplane.exchange(exchange)
     }
 
     fn save(&self) -> Result<Vec<u8>> {

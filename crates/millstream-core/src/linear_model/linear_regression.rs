@@ -4,6 +4,7 @@
 //! quantiles, Huber for robustness to outliers.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result, Shown};
 use crate::learner::{Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
@@ -75,6 +76,10 @@ impl<E: Engine> LinearRegression<E> {
 }
 
 impl<E: Engine> Part for LinearRegression<E> {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        self.engine.exchange(exchange)
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         self.engine.save()
     }

@@ -3,6 +3,7 @@
 //! Two classes; code 1 is positive. Any classification loss can replace the logistic one.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::learner::{DecisionFunction, Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
@@ -82,6 +83,12 @@ impl<E: Engine> LogisticRegression<E> {
 }
 
 impl<E: Engine> Part for LogisticRegression<E> {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        let compact = self.engine.exchange(exchange);
+        self.started = self.engine.steps() > 0.0;
+        compact
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         self.engine.save()
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
@@ -207,6 +208,12 @@ impl SoftmaxRegression {
 }
 
 impl Part for SoftmaxRegression {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        let State { coordinates, classes } = &mut self.state;
+        exchange.layout(classes.len());
+        coordinates.are_slots(exchange) && classes.iter_mut().all(|class| class.exchange(exchange))
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }

@@ -8,12 +8,14 @@
 //! | the k nearest rows, and their votes | `nearest`, `votes` |
 //! | a graph for approximate searches | `hnsw`, `hnsw_search` |
 //! | k-nearest neighbours over a window | `knn` |
-//! | short-term and long-term memory | `sam_knn`, `interleaved_error` |
+//! | short-term and long-term memory | `sam_knn`, `memory`, `interleaved_error`, `compression` |
 
+mod compression;
 pub mod hnsw;
 mod hnsw_search;
 mod interleaved_error;
 pub mod knn;
+mod memory;
 mod metric;
 mod nearest;
 mod points;

@@ -15,32 +15,34 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cluster::lloyd::{Geometry, KMeans, Search, WeightedRows};
+use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, SlowRows};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::{FeatureKind, Schema};
-use crate::task::{ClassPrediction, Classes};
+use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
+use super::compression::compressed;
 use super::interleaved_error::{is_right, right_in_window, turning_lags, winner, Voter};
 use super::knn::{check_width, MOST_NUMBERS, NARROW, N_NEIGHBORS};
+use super::memory::{AllSums, Memory, SavedMemory};
 use super::metric::{Metric, METRIC, P};
 use super::nearest::Nearest;
-use super::points::{kinds_of, write_row, Points, SavedPoints, LANES};
+use super::points::{kinds_of, write_row};
 use super::scaling::{Moments, Scaling, SCALE};
-use super::scan::{Query, Scan, Space, Visit};
+use super::scan::{Query, Scan, Space, Visit as _};
 use super::votes::{Vote, Weighting, WEIGHTS};
 
 const NAME: &str = "neighbors.SAMKNNClassifier";
 /// Separates the random numbers of compression from other uses of a seed.
 const COMPRESSION: u64 = 0x7361_6d6b;
-/// Lloyd iterations of a compression.
-const ROUNDS: usize = 10;
+/// Number of differences between two values, about 1 ms, from which a row is slow.
+const SLOW: usize = 1 << 20;
 /// Neighbours for which a prediction reserves memory at once.
 const MOST_RESERVED: usize = 64;
 
@@ -119,14 +121,6 @@ struct Settings {
     weighting: Weighting,
 }
 
-/// Rows with classes and weights, by place.
-#[derive(Clone)]
-struct Memory {
-    points: Points,
-    classes: Vec<u32>,
-    weights: Vec<f64>,
-}
-
 /// What is known of the predictions of a row of the short-term memory.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Record {
@@ -178,13 +172,6 @@ impl Clone for Spare {
 }
 
 #[derive(Serialize, Deserialize)]
-struct SavedMemory {
-    points: SavedPoints,
-    classes: Vec<u32>,
-    weights: Vec<f64>,
-}
-
-#[derive(Serialize, Deserialize)]
 struct State {
     short: SavedMemory,
     long: SavedMemory,
@@ -192,82 +179,6 @@ struct State {
     scaling: Moments,
     random: Random,
     classes: usize,
-}
-
-/// The sums of all rows, by place.
-#[derive(Default)]
-struct AllSums(Vec<f64>);
-
-impl Visit for AllSums {
-    fn limit(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    fn block(&mut self, _first: usize, sums: &[f64; LANES]) {
-        self.0.extend_from_slice(sums);
-    }
-}
-
-impl Memory {
-    fn new(capacity: usize) -> Self {
-        Memory { points: Points::new(capacity, LANES), classes: Vec::new(), weights: Vec::new() }
-    }
-
-    fn len(&self) -> usize {
-        self.classes.len()
-    }
-
-    fn push(&mut self, row: &[f64], kinds: &[FeatureKind], class: u32, w: f64) -> usize {
-        let place = self.points.push(row, kinds);
-        if place == self.classes.len() {
-            self.classes.push(class);
-            self.weights.push(w);
-        } else {
-            (self.classes[place], self.weights[place]) = (class, w);
-        }
-        place
-    }
-
-    fn keep(&mut self, places: &[usize]) {
-        self.points.keep(places.iter().copied());
-        self.classes = places.iter().map(|&place| self.classes[place]).collect();
-        self.weights = places.iter().map(|&place| self.weights[place]).collect();
-    }
-
-    fn voter(&self, sum: f64, place: usize) -> Voter {
-        (sum, self.classes[place], self.weights[place])
-    }
-
-    /// The nearest rows, nearest first.
-    fn nearest(
-        &self,
-        space: Space<'_>,
-        query: Query<'_>,
-        most: usize,
-        arch: Arch,
-        scratch: &mut Scratch,
-    ) -> Nearest<'_> {
-        let mut nearest = Nearest::new(&self.points, most, scratch);
-        Scan { points: &self.points, space, query, visit: &mut nearest }.run(arch);
-        nearest
-    }
-
-    fn save(&self) -> SavedMemory {
-        SavedMemory { points: self.points.save(), classes: self.classes.clone(), weights: self.weights.clone() }
-    }
-
-    fn load(&self, saved: SavedMemory) -> Option<Memory> {
-        let SavedMemory { points, classes, weights } = saved;
-        let sound = classes.iter().all(|&class| Classes::is_storable(class))
-            && weights.iter().all(|&w| w > 0.0 && w.is_finite())
-            && weights.len() == classes.len();
-        let points = self.points.load(classes.len(), &points).filter(|_| sound)?;
-        Some(Memory { points, classes, weights })
-    }
-
-    fn memory(&self) -> usize {
-        self.points.memory() + self.classes.capacity() * 4 + self.weights.capacity() * 8
-    }
 }
 
 impl SelfAdjusting {
@@ -321,12 +232,13 @@ impl SelfAdjusting {
         };
     }
 
-    /// The size with the least interleaved error, the largest in a tie.
-    fn best_size(&self) -> usize {
-        let mut size = self.short.len();
+    /// The size with the least interleaved error, the largest in a tie, once a row with this record has joined.
+    fn best_size_with(&self, record: &Record) -> usize {
+        let mut size = self.short.len() + 1;
         let mut best = (size, f64::INFINITY);
         while size >= self.settings.least.max(2) {
-            let right = right_in_window(self.by_age().map(|record| &record.lags[..]), size);
+            let records = std::iter::once(record).chain(self.by_age());
+            let right = right_in_window(records.map(|record| &record.lags[..]), size);
             let error = (size - 1 - right) as f64 / (size - 1) as f64;
             if error < best.1 {
                 best = (size, error);
@@ -401,83 +313,19 @@ impl SelfAdjusting {
             self.long.push(&row, &[], moved.classes[place], moved.weights[place]);
         }
         if self.long.len() > self.settings.long {
-            self.compress();
+            let mut random = self.random.clone();
+            let inverse = self.scaling.inverse();
+            self.long = compressed(&self.long, inverse, self.classes, self.settings.long, &mut random);
+            self.random = random;
         }
     }
 
-    /// Replace the rows of each class in the long-term memory by half as many centroids.
-    #[cold]
-    fn compress(&mut self) {
-        let width = self.long.points.width();
-        let mut compressed =
-            Memory { points: self.long.points.emptied(), classes: Vec::new(), weights: Vec::new() };
-        let geometry = Scaled { space: self.space(), nominal: self.long.points.nominal().to_vec() };
-        let mut random = self.random.clone();
-        let (mut values, mut weights, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        for class in 0..self.classes as u32 {
-            values.clear();
-            weights.clear();
-            for place in (0..self.long.len()).filter(|&place| self.long.classes[place] == class) {
-                self.long.points.copy_row(place, &mut row);
-                values.extend_from_slice(&row);
-                weights.push(self.long.weights[place]);
-            }
-            let most = weights.len().div_ceil(2);
-            let rows = WeightedRows { values: &values, width, weights: None };
-            let mut clusters = KMeans::default();
-            clusters.fit(&geometry, rows, Search { most, candidates: 1, rounds: ROUNDS }, &mut random);
-            for cluster in 0..clusters.len() {
-                let of_cluster = || clusters.owner().iter().zip(&weights).filter(|(&of, _)| of == cluster);
-                let count = of_cluster().count();
-                let centroid = clusters.centroid(cluster);
-                if count > 0 && centroid.iter().all(|x| !x.is_infinite()) {
-                    let weight = of_cluster().map(|(_, w)| w / count as f64).sum();
-                    compressed.push(centroid, &[], class, weight);
-                }
-            }
-        }
-        // Many classes of single rows cannot be halved; the oldest go.
-        let excess = compressed.len().saturating_sub(self.settings.long);
-        if excess > 0 {
-            let kept: Vec<usize> = (excess..compressed.len()).collect();
-            compressed.keep(&kept);
-        }
-        self.long = compressed;
-        self.random = random;
-    }
-}
-
-/// Squared Euclidean distances in units of the scales, with overlap of nominal values, over what both rows have.
-struct Scaled<'a> {
-    space: Space<'a>,
-    nominal: Vec<bool>,
-}
-
-impl Geometry for Scaled<'_> {
-    fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
-        let (mut sum, mut shared) = (0.0, 0usize);
-        for (column, (a, b)) in a.iter().zip(b).enumerate() {
-            let difference = a - b;
-            if difference.is_nan() {
-                continue;
-            }
-            shared += 1;
-            sum += match self.nominal[column] {
-                true => f64::from(u8::from(difference != 0.0)),
-                false => {
-                    let scaled = difference * self.space.inverse.get(column).copied().unwrap_or(1.0);
-                    scaled * scaled
-                }
-            };
-        }
-        match shared {
-            0 => f64::MAX,
-            _ => (sum * (a.len() as f64 / shared as f64)).min(f64::MAX),
-        }
-    }
-
-    fn is_nominal(&self, slot: usize) -> bool {
-        self.nominal[slot]
+    /// Whether it takes long to move so many rows to the long-term memory.
+    fn is_slow(&self, moved: usize) -> bool {
+        let (kept, long) = ((self.short.len() + 1).saturating_sub(moved), self.long.len() + moved);
+        let cleaning = kept.saturating_mul(kept + moved);
+        let compression = if long > self.settings.long { long.saturating_mul(long) } else { 0 };
+        moved > 0 && cleaning.saturating_add(compression).saturating_mul(self.short.points.width()) > SLOW
     }
 }
 
@@ -553,8 +401,72 @@ impl Learner<Classes> for SelfAdjusting {
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_row(x, y, w, SlowRow::Learn, scratch).map(|_| ())
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        _buffer: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let learned =
+            |row: usize| self.learn(batch.rows.at(row), batch.truths[row], batch.weight(row), scratch).is_ok();
+        (0..batch.len()).map(learned).take_while(|learned| *learned).count()
+    }
+
+    fn slow_rows(&mut self) -> Option<&mut dyn SlowRows<Classes>> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
+        Box::new(self.clone())
+    }
+}
+
+impl SlowRows<Classes> for SelfAdjusting {
+    fn step_quick_rows(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        want: Option<Want>,
+        out: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> (usize, bool) {
+        let mut prediction = Classes::take(scratch);
+        let (mut done, mut is_slow) = (0, false);
+        while done < batch.len() {
+            let (x, y, w) = (batch.rows.at(done), batch.truths[done], batch.weight(done));
+            if let Some(want) = want {
+                self.predict(x, want, &mut prediction, scratch);
+            }
+            match self.learn_row(x, y, w, SlowRow::Leave, scratch) {
+                Ok(true) => done += 1,
+                left => {
+                    is_slow = left.is_ok();
+                    break;
+                }
+            }
+            if let Some(want) = want {
+                Classes::push(&mut prediction, want, out);
+            }
+        }
+        Classes::give(prediction, scratch);
+        (done, is_slow)
+    }
+}
+
+/// What to do with a row that takes long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SlowRow {
+    Learn,
+    Leave,
+}
+
+impl SelfAdjusting {
+    /// Learn a row; false if it is left because it is slow, with nothing changed.
+    fn learn_row(&mut self, x: Row<'_>, y: u32, w: f64, slow_row: SlowRow, scratch: &mut Scratch) -> Result<bool> {
         if w == 0.0 {
-            return Ok(());
+            return Ok(true);
         }
         let width = x.width().max(self.short.points.width());
         check_width(NAME, width, self.long.points.capacity())?;
@@ -571,14 +483,23 @@ impl Learner<Classes> for SelfAdjusting {
             return Err(fault);
         }
         let record = self.tested(x, y, scratch);
+        let is_full = self.short.points.is_full();
+        // A part at once: each row would cost as much.
+        let excess = if is_full { (self.settings.short / 8).max(1) } else { 0 };
+        let mut size = if is_full { 0 } else { self.best_size_with(&record) };
+        let moved = if is_full { excess } else { self.short.len() + 1 - size };
+        if slow_row == SlowRow::Leave && self.is_slow(moved) {
+            scratch.give_numbers(row);
+            return Ok(false);
+        }
         self.clean(x, y, scratch);
         self.scaling.commit();
         self.short.points.grow(width);
         self.long.points.grow(width);
         self.classes = self.classes.max(Classes::classes_with(y));
-        if self.short.points.is_full() {
-            // A part at once: each row would cost as much.
-            self.forget((self.settings.short / 8).max(1), scratch);
+        if is_full {
+            self.forget(excess, scratch);
+            size = self.best_size_with(&record);
         }
         let place = self.short.push(&row, kinds, y, w);
         self.long.points.set_kinds(&row, kinds);
@@ -588,31 +509,13 @@ impl Learner<Classes> for SelfAdjusting {
         } else {
             self.records[place] = record;
         }
-        let size = self.best_size();
         if size < self.short.len() {
             self.forget(self.short.len() - size, scratch);
         }
         self.choose();
-        Ok(())
+        Ok(true)
     }
 
-    fn learn_batch(
-        &mut self,
-        batch: &crate::batch::Batch<'_, Classes>,
-        _buffer: &mut crate::task::ClassPredictions,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let learned =
-            |row: usize| self.learn(batch.rows.at(row), batch.truths[row], batch.weight(row), scratch).is_ok();
-        (0..batch.len()).map(learned).take_while(|learned| *learned).count()
-    }
-
-    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
-        Box::new(self.clone())
-    }
-}
-
-impl SelfAdjusting {
     /// Test all memories, and all sizes of the short-term memory, on a row that is not learned yet.
     fn tested(&mut self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Record {
         let mut spare = std::mem::take(&mut self.spare);

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::numeric;
@@ -85,6 +86,14 @@ impl From<Saved> for Weights {
 }
 
 impl Weights {
+    /// See `Part::exchange`.
+    pub fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        for numbers in [&mut self.values, &mut self.a, &mut self.b, &mut self.lag] {
+            exchange.floats(numbers);
+        }
+        self.pairs.is_empty() && matches!(self.undo, Undo::None)
+    }
+
     pub fn len(&self) -> usize {
         // One of the two is empty.
         self.values.len() + self.pairs.len()

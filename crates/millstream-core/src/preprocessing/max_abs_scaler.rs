@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
@@ -73,6 +74,11 @@ impl MaxAbsScaler {
 }
 
 impl Part for MaxAbsScaler {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.floats(&mut self.state.greatest);
+        self.since.is_none()
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }

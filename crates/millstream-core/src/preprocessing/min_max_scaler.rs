@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
@@ -162,6 +163,12 @@ impl MinMaxScaler {
 }
 
 impl Part for MinMaxScaler {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        exchange.floats(&mut self.extremes.least);
+        exchange.floats(&mut self.extremes.greatest);
+        self.since.is_none()
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.extremes)
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
@@ -359,6 +360,26 @@ impl StandardScaler {
 }
 
 impl Part for StandardScaler {
+    fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
+        let Moments { shared_count, counts, means, squares, inverse_deviations } = &mut self.moments;
+        exchange.float(shared_count);
+        exchange.floats(counts);
+        exchange.floats(means);
+        exchange.floats(squares);
+        if exchange.is_load() {
+            let count = *shared_count;
+            let slots = inverse_deviations.iter_mut().zip(squares.iter());
+            match count.is_nan() {
+                true => slots
+                    .zip(counts.iter())
+                    .for_each(|((inverse, &squares), &count)| *inverse = inverse_deviation(squares, count)),
+                // One number for all, so that the loop runs in vector registers.
+                false => slots.for_each(|(inverse, &squares)| *inverse = inverse_deviation(squares, count)),
+            }
+        }
+        true
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.moments)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Keyed", "shown_key"]
+__all__ = ["KeyCounts", "shown_key"]
 
 
 def shown_key(key: Any) -> Any:
@@ -12,7 +12,7 @@ def shown_key(key: Any) -> Any:
     return int(key) if isinstance(key, float) and key.is_integer() else key
 
 
-class Keyed:
+class KeyCounts:
     """Counts of keys. `_numbers` and `inspect` are those of a native model."""
 
     @property
