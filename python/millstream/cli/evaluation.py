@@ -260,7 +260,10 @@ def command_line() -> str:
 
 def remarks_on(result: Any, stream: ObservedStream) -> list[str]:
     """Remarks on the rows of the source."""
-    said = [*result.warnings, *stream.advice, *unread(result.unread, result.unread_reasons)]
+    from millstream.cli.look import profile_lines
+
+    said = [*result.warnings, *unread(result.unread, result.unread_reasons)]
+    said += profile_lines(stream)
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 
