@@ -262,8 +262,7 @@ def remarks_on(result: Any, stream: ObservedStream) -> list[str]:
     """Remarks on the rows of the source."""
     from millstream.cli.look import profile_lines
 
-    said = [*result.warnings, *unread(result.unread, result.unread_reasons)]
-    said += profile_lines(stream)
+    said = [*result.warnings, *profile_lines(stream), *unread(result.unread, result.unread_reasons)]
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 
