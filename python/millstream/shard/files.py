@@ -98,7 +98,7 @@ class StateFiles:
         try:
             full, *deltas = ((self.folder / name).stat().st_size for name in chain)
         except FileNotFoundError as error:
-            raise InvalidState(f"shard: {quoted(str(error.filename))} is missing") from None
+            raise InvalidState(f"shard: {self._shown(Path(error.filename).name)} is missing") from None
         return sum(deltas) > full
 
     def _publish(self, aside: Path, target: Path) -> None:
@@ -146,7 +146,7 @@ class StateFiles:
             raise InvalidState(f"shard: {self._shown(name)} is missing") from None
 
     def _shown(self, name: str) -> str:
-        return quoted(str(self.folder / name))
+        return f"{name} in {quoted(str(self.folder))}"
 
     def _damaged(self, name: str, error: MillstreamError) -> InvalidState:
         if str(error).startswith("shard: "):

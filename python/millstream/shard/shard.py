@@ -102,7 +102,7 @@ class Shard:
             self.seq, self.note = int(position["seq"]), dict(position["note"])
             self._saved = int(position["epoch"]), self.seq
         except (TypeError, KeyError, ValueError):
-            raise InvalidState(f"shard: {quoted(str(self.files.folder / chain[-1]))} has no batch id") from None
+            raise InvalidState(f"shard: {chain[-1]} in {quoted(str(self.files.folder))} has no batch id") from None
         self.chain = list(chain)
         self._identity = self.files.identity(chain[-1])
 
