@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,10 @@ def session(master: str = "local[2,4]", **settings: str) -> Any:
     """A session with all ports on the loopback address."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    import pyspark
+
+    # local-cluster starts its executors from here.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master)
@@ -36,6 +39,11 @@ def session(master: str = "local[2,4]", **settings: str) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "700m",
+        # For local-cluster: executors import this package too, and are replaced however often they die.
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "spark.executor.memory": "512m",
+        "spark.deploy.maxExecutorRetries": "-1",
+        "spark.task.maxFailures": "30",
     }
     for name, value in {**fixed, **settings}.items():
         builder = builder.config(name, value)
@@ -127,8 +135,6 @@ def main() -> None:
     )
     query.awaitTermination()
     print("done", flush=True)
-    # What is killed when the pipe is closed shall not wait.
-    time.sleep(0)
 
 
 if __name__ == "__main__":
