@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from millstream._echo import quoted
-from millstream.compose.keyed import Keyed
 from millstream.errors import InvalidState, InvalidValue
 from millstream.shard import Ledger, StateFiles
+from millstream.shard.union import united, united_totals
 from millstream.spark.hashing import partition_of
 
 __all__ = ["Checkpoint", "Settings", "load", "local_path", "reshard", "totals"]
@@ -166,10 +164,8 @@ def load(checkpoint: str | os.PathLike[str]) -> Any:
         return parts[0]
     if not parts:
         raise InvalidState(f"spark: no row was learned yet in {quoted(str(folder))}")
-    whole = parts[0].clone(n_threads=None)
-    for part in parts:
-        for key in part:
-            whole[key] = part[key]
+    whole = united(parts)
+    whole.n_threads = None
     whole.position = {"batch": found["history"][-1]["batch"]}
     return whole
 
@@ -177,12 +173,10 @@ def load(checkpoint: str | os.PathLike[str]) -> Any:
 def totals(checkpoint: str | os.PathLike[str]) -> dict[str, Any]:
     """`compose.Keyed.totals` of all partitions of a stream of `keyed`, in the order of keys."""
     folder, found = _opened(checkpoint, ("keyed",))
-    tables = [part.totals() for part in _shards(folder, found)]
-    if not tables:
+    parts = _shards(folder, found)
+    if not parts:
         raise InvalidState(f"spark: no row was learned yet in {quoted(str(folder))}")
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    order = np.argsort(columns["key"], kind="stable")
-    return {name: column[order] for name, column in columns.items()}
+    return united_totals(parts)
 
 
 def reshard(checkpoint: str | os.PathLike[str], partitions: int) -> None:
