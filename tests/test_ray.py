@@ -1,6 +1,7 @@
 """`millstream.ray`: the same models as in one process, whoever dies.
 
-With MILLSTREAM_FAULTS=long there are 20 kills of actors, 10 zombies and 10 kills of the coordinator, otherwise a few.
+With MILLSTREAM_FAULTS=long there are 20 kills of actors, 10 zombies and 10 kills of the coordinator, otherwise a
+few.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ if importlib.util.find_spec("ray") is None:
     pytest.skip("ray is not installed", allow_module_level=True)
 
 import ray_streams as streams
-
 from millstream import anomaly, compose, linear_model, tree
 from millstream import ray as millstream_ray
 from millstream.errors import InvalidState, InvalidType, InvalidValue, UnknownName
@@ -202,7 +202,7 @@ def test_a_coordinator_that_is_killed_before_its_commit(tmp_path: Path, kind: st
         X = tables[0].drop_columns(["y"])
         np.testing.assert_allclose(whole.predict_many(X), model.predict_many(X), rtol=1e-9)
     assert whole.learned == batches * rows
-    print(f"Ray coordinator ({kind}) killed {kills} times before a commit: {whole.learned:,} rows of {batches * rows:,}")
+    print(f"Ray coordinator ({kind}) killed {kills} times: {whole.learned:,} rows of {batches * rows:,}")
 
 
 def test_workers_that_join_and_leave_move_only_their_shards(tmp_path: Path) -> None:

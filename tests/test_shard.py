@@ -49,9 +49,13 @@ def test_other_epochs_and_gaps_are_refused(tmp_path: Path) -> None:
     shard = Shard(keyed(), tmp_path, epoch=3)
     shard.apply(3, 1, learn(1))
     before = everything(shard.model)
-    with pytest.raises(StaleEpoch, match="the call comes from an epoch that has ended: the call has 2, the shard 3"):
+    with pytest.raises(
+        StaleEpoch, match="the call comes from an epoch that has ended: the call has 2, the shard 3"
+    ):
         shard.apply(2, 2, learn(2))
-    with pytest.raises(StaleEpoch, match="this process is from an epoch that has ended: the call has 4, the shard 3"):
+    with pytest.raises(
+        StaleEpoch, match="this process is from an epoch that has ended: the call has 4, the shard 3"
+    ):
         shard.apply(4, 2, learn(2))
     with pytest.raises(InvalidState, match="batch 4 follows batch 3, but the shard has learned 1"):
         shard.apply(3, 4, learn(4), after=3)
@@ -236,6 +240,13 @@ def test_a_file_without_a_batch_id_is_refused(tmp_path: Path) -> None:
         Shard.restore(tmp_path)
 
 
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
+
+
 def test_the_ledger_is_replaced_as_a_whole_and_checked(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "folder" / "ledger.json")
     assert ledger.read() is None
@@ -246,13 +257,10 @@ def test_the_ledger_is_replaced_as_a_whole_and_checked(tmp_path: Path) -> None:
         damaged = bytearray(whole)
         damaged[place] ^= 1
         ledger.path.write_bytes(damaged)
-        try:
-            found = ledger.read()
-        except InvalidState as error:
-            assert "ledger.json" in str(error)
-        else:
-            # A blank between two values is no content.
-            assert found == {"batch": 3, "chains": [["a", "b"], []]}
+        # A blank between two values is no content; everything else is checked.
+        if json.loads(whole) != _parsed(bytes(damaged)):
+            with pytest.raises(InvalidState, match=r"ledger\.json"):
+                ledger.read()
     ledger.path.write_bytes(whole[:-5])
     with pytest.raises(InvalidState, match=r"ledger\.json"):
         ledger.read()

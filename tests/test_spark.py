@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 import spark_streams as streams
-
 from millstream import anomaly, compose, linear_model, tree
 from millstream import spark as millstream_spark
 from millstream.errors import InvalidState, InvalidType, InvalidValue, UnknownName
 from millstream.spark.hashing import partition_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
+]
 
 ONCE = {"availableNow": True}
 
@@ -166,10 +170,10 @@ def test_a_checkpoint_of_something_else_is_refused(spark: Any, tmp_path: Path) -
     with pytest.raises(InvalidState, match="is of Keyed.*, got Keyed"):
         run(spark, tmp_path / "in", tmp_path / "check", other)
     # Spark's own checkpoint is gone, the state is not: batch 0 would be learned by models that know it.
-    import shutil
-
     shutil.rmtree(tmp_path / "check" / "spark")
-    with pytest.raises(Exception, match="belongs to another query: Spark's checkpoint was removed without the state"):
+    with pytest.raises(
+        Exception, match="belongs to another query: Spark's checkpoint was removed without the state"
+    ):
         run(spark, tmp_path / "in", tmp_path / "check")
     with pytest.raises(InvalidState, match="there is no state"):
         millstream_spark.load(tmp_path / "elsewhere")
@@ -270,13 +274,18 @@ def test_wrong_calls_are_refused_in_one_line(spark: Any, tmp_path: Path) -> None
         (InvalidValue, "must have learned no keys, got 1", known, {}),
         (InvalidValue, "needs a target", streams.model(), {"target": None}),
         (InvalidValue, 'must be "raise" or "skip"', streams.model(), {"on_error": "stop"}),
-        (InvalidValue, "a folder that the driver and all executors see", streams.model(), {"checkpoint": "hdfs://x/y"}),
+        (
+            InvalidValue,
+            "a folder that the driver and all executors see",
+            streams.model(),
+            {"checkpoint": "hdfs://x/y"},
+        ),
     ):
         with pytest.raises(error, match=words):
             millstream_spark.keyed(rows, model, **{**given, **changes})
     with pytest.raises(InvalidType, match="a streaming data frame is required"):
         millstream_spark.keyed(spark.range(3), streams.model(), **given)
+    query = millstream_spark.keyed(rows, compose.Keyed(template, key="x"), **given, trigger=ONCE)
     with pytest.raises(Exception, match="a key must be an integer or a string, got a column of double"):
-        keyed = compose.Keyed(template, key="x")
-        millstream_spark.keyed(rows, keyed, **given, trigger=ONCE).awaitTermination()
+        query.awaitTermination()
     assert not (tmp_path / "check" / "state").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import queue
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,10 +22,13 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 import spark_streams as streams
-
 from millstream import spark as millstream_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
+]
 
 LONG = os.environ.get("MILLSTREAM_FAULTS") == "long"
 DRIVER_KILLS, EXECUTOR_KILLS = (20, 10) if LONG else (2, 2)

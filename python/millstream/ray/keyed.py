@@ -27,8 +27,8 @@ class KeyedPool(Pool):
     The models are divided into shards by the hash of their keys, and shards are assigned to workers by rendezvous
     hashing. A worker that joins or leaves moves its own shards only. The models are exactly those of one process.
 
-    An actor that dies is replaced. The new one reads the last saved state of its shards and learns again what was sent
-    since. If this process dies, a new pool with the same folder continues from the last `commit`.
+    An actor that dies is replaced. The new one reads the last saved state of its shards and learns again what
+    was sent since. If this process dies, a new pool with the same folder continues from the last `commit`.
 
     Parameters
     ----------
@@ -106,7 +106,9 @@ class KeyedPool(Pool):
         super()._checked(found)
         if found["shards"] != self._shards:
             folder = quoted(str(self.folder))
-            raise InvalidState(f"{self.name}: {folder} has {found['shards']} shards, got {self._shards}: keep the number")
+            raise InvalidState(
+                f"{self.name}: {folder} has {found['shards']} shards, got {self._shards}: keep the number"
+            )
         return found
 
     def _content(self) -> dict[str, Any]:
@@ -136,9 +138,9 @@ class KeyedPool(Pool):
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> None:
         """Learn rows, each with the model of its key. Returns before they are learned.
 
-        `X` is an Arrow table or a data frame with the column of keys; `y` and `w` are columns or their names. A row
-        that cannot be learned is reported by a later call, `flush` or `commit`; its batch is undone in all shards.
-        With `on_error="skip"`, all other rows are learned.
+        `X` is an Arrow table or a data frame with the column of keys; `y` and `w` are columns or their names. A
+        row that cannot be learned is reported by a later call, `flush` or `commit`; its batch is undone in all
+        shards. With `on_error="skip"`, all other rows are learned.
         """
         self._learn(X, y, w, None, on_error)
 
@@ -220,24 +222,16 @@ class KeyedPool(Pool):
         table, order, ranges = self._sorted(as_table(X, y, w, self.name))
         if not len(order):
             return None, order
-        by_worker: dict[str, list[tuple[int, int, int]]] = {}
+        # One object for all workers: each reads the rows of its shards where they lie.
+        data = packed(table)
+        self._make_room(data.nbytes)
+        shared = self._ray.put(data)
+        # Saving or replacing an actor may have happened, so that the batch before each part is known only now.
+        by_worker: dict[str, list[tuple[int, int, int, int]]] = {}
         for shard, start, stop in ranges:
-            by_worker.setdefault(self._owners[shard], []).append((shard, start, stop))
-        rows: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-        size = 0
-        waiting = []
-        for worker, found in by_worker.items():
-            first, last = found[0][1], found[-1][2]
-            data = packed(table.slice(first, last - first))
-            size += data.nbytes
-            waiting.append((worker, data, [(shard, start - first, stop - first) for shard, start, stop in found]))
-        # Saving or replacing an actor may happen here, so that the batch before each part is known only afterwards.
-        self._make_room(size)
-        for worker, data, found in waiting:
-            parts = [(shard, self._last[shard], start, stop) for shard, start, stop in found]
-            rows[worker] = self._ray.put(data), (parts, predict, on_error)
-        first_rows = {worker: found[0][1] for worker, found in by_worker.items()}
-        sent = self._send(rows, size, order, first_rows)
+            by_worker.setdefault(self._owners[shard], []).append((shard, self._last[shard], start, stop))
+        rows = {worker: (shared, (parts, predict, on_error)) for worker, parts in by_worker.items()}
+        sent = self._send(rows, data.nbytes, order)
         for shard, *_ in ranges:
             self._last[shard] = sent.seq
         return sent, order

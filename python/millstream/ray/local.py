@@ -10,7 +10,7 @@ from millstream.errors import InvalidState, MissingPackage
 
 __all__ = ["import_ray", "start_local"]
 
-#: Read once, when ray is imported. Its name speaks of two systems, but it makes Ray use the loopback address on all.
+#: Read once, when ray is imported. In spite of its name, it makes Ray use the loopback address on every system.
 _LOOPBACK = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 

@@ -19,9 +19,9 @@ __all__ = ["MergedPool"]
 class MergedPool(Pool):
     """One model that several actors of Ray learn together.
 
-    Each batch is learned by the next actor, into a partial model. From time to time, and in each `commit`, the partial
-    models are merged into the global one. `commit` writes it together with the position in the stream: if this process
-    dies before, what was merged since the last commit is learned again.
+    Each batch is learned by the next actor, into a partial model. From time to time, and in each `commit`, the
+    partial models are merged into the global one. `commit` writes it together with the position in the stream:
+    if this process dies before, what was merged since the last commit is learned again.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ class MergedPool(Pool):
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> None:
         """Learn rows with one of the actors. Returns before they are learned.
 
-        `X` is an Arrow table or a data frame; `y` and `w` are columns or their names. A row that cannot be learned is
-        reported by a later call, `flush` or `commit`, and its batch is undone.
+        `X` is an Arrow table or a data frame; `y` and `w` are columns or their names. A row that cannot be
+        learned is reported by a later call, `flush` or `commit`, and its batch is undone.
         """
         check_many(on_error, self.name)
         table = as_table(X, y, w, self.name)

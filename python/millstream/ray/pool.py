@@ -30,9 +30,8 @@ class Sent:
     #: By worker: the rows in Ray's object store, and further arguments of the call.
     rows: dict[str, tuple[Any, tuple[Any, ...]]]
     bytes: int
-    #: The places of the rows before they were sorted by worker, and the first row of each worker.
+    #: The places of the rows before they were sorted by worker.
     places: Any = None
-    first: dict[str, int] = field(default_factory=dict)
     #: Results that are still awaited, and those that have arrived, by worker.
     calls: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
@@ -75,8 +74,8 @@ def as_table(X: Any, y: Any, w: Any, who: str) -> Any:
 class Pool:
     """The actors of a pool.
 
-    Each actor has an epoch, which is never used twice: it is in the ledger before the actor starts. Batches that were
-    sent are kept until their result is in a saved state, so that a new actor can learn them again.
+    Each actor has an epoch, which is never used twice: it is in the ledger before the actor starts. Batches that
+    were sent are kept until their result is in a saved state, so that a new actor can learn them again.
     """
 
     name = "ray.Pool"
@@ -252,12 +251,10 @@ class Pool:
         while len(self._pending) >= self._max_pending:
             self._await(self._pending[0])
 
-    def _send(
-        self, rows: dict[str, tuple[Any, tuple[Any, ...]]], size: int, places: Any = None, first: Any = None
-    ) -> Sent:
+    def _send(self, rows: dict[str, tuple[Any, tuple[Any, ...]]], size: int, places: Any = None) -> Sent:
         """Send a batch, after `_make_room`."""
         self._seq += 1
-        sent = Sent(self._seq, rows, size, places, first or {})
+        sent = Sent(self._seq, rows, size, places)
         self._kept.append(sent)
         self._pending.append(sent)
         self._since_save += 1
@@ -281,7 +278,7 @@ class Pool:
                 continue
             except self._ray.exceptions.RayTaskError as error:
                 self._undo(sent)
-                raise _at_place(_own(error), sent, worker) from None
+                raise _at_place(_own(error), sent) from None
             if result[0] != self._epochs[worker]:
                 # A process that was replaced has answered after all.
                 self._revive(worker)
@@ -328,12 +325,12 @@ def _own(error: Any) -> Exception:
     return cause if isinstance(cause, MillstreamError) else error
 
 
-def _at_place(error: Exception, sent: Sent, worker: str) -> Exception:
+def _at_place(error: Exception, sent: Sent) -> Exception:
     """The error with the row of the batch as it was given."""
     if not isinstance(error, MillstreamError) or error.row is None or sent.places is None:
         return error
     moved = type(error)(str(error).removeprefix(f"row {error.row}: "))
-    moved.at_row(int(sent.places[sent.first[worker] + error.row]))
+    moved.at_row(int(sent.places[error.row]))
     return moved
 
 
@@ -341,4 +338,6 @@ def check_many(on_error: str, who: str) -> None:
     """Refuse an unknown way to treat errors."""
     check_on_error(on_error)
     if on_error == "stop":
-        raise InvalidValue(f'{who}: on_error must be "raise" or "skip": the rows of a batch are learned in parallel')
+        raise InvalidValue(
+            f'{who}: on_error must be "raise" or "skip": the rows of a batch are learned in parallel'
+        )

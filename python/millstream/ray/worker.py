@@ -13,7 +13,7 @@ from millstream.errors import InvalidState, MillstreamError
 from millstream.registry import from_bytes
 from millstream.shard import Shard, StaleEpoch
 
-__all__ = ["KeyedWorker", "PartialWorker", "TARGET", "WEIGHT", "packed", "unpacked"]
+__all__ = ["TARGET", "WEIGHT", "KeyedWorker", "PartialWorker", "packed", "unpacked"]
 
 #: Columns beside the features.
 TARGET, WEIGHT = "_millstream_target", "_millstream_weight"
@@ -91,7 +91,9 @@ class KeyedWorker:
         again, and has no predictions.
         """
         if epoch != self._epoch:
-            raise StaleEpoch(f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended")
+            raise StaleEpoch(
+                f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended"
+            )
         table = unpacked(data)
         answers: list[Any] = []
         skipped = 0
@@ -119,7 +121,9 @@ class KeyedWorker:
     def predict(self, epoch: int, data: Any, parts: list[tuple[int, int, int]], what: str) -> list[Any]:
         """Predictions of the rows of some shards; nothing is learned."""
         if epoch != self._epoch:
-            raise StaleEpoch(f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended")
+            raise StaleEpoch(
+                f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended"
+            )
         table = unpacked(data)
         return [
             getattr(self._shards[number].model, what)(table.slice(start, stop - start))
@@ -129,7 +133,9 @@ class KeyedWorker:
     def save(self, epoch: int) -> dict[int, tuple[int, list[str]]]:
         """Write what has changed; returns the last batch and the files of each shard that has learned any."""
         if epoch != self._epoch:
-            raise StaleEpoch(f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended")
+            raise StaleEpoch(
+                f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended"
+            )
         return {number: (shard.seq, shard.save()) for number, shard in self._shards.items() if shard.seq >= 0}
 
 
@@ -154,7 +160,9 @@ class PartialWorker:
     def run(self, epoch: int, seq: int, data: Any, on_error: str) -> tuple[int, int]:
         """Learn a batch, unless it was; returns the epoch and the number of skipped rows."""
         if epoch != self._epoch:
-            raise StaleEpoch(f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended")
+            raise StaleEpoch(
+                f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended"
+            )
         skipped = 0
         if seq > self._seq:
             features, y, w = _beside(unpacked(data))
@@ -166,5 +174,7 @@ class PartialWorker:
     def partial(self, epoch: int) -> bytes:
         """The partial model."""
         if epoch != self._epoch:
-            raise StaleEpoch(f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended")
+            raise StaleEpoch(
+                f"ray: the call has epoch {epoch}, the worker is in {self._epoch}: one of them has ended"
+            )
         return bytes(self._model.to_bytes())

@@ -1,9 +1,9 @@
 """Files with the states of a model: full ones, and deltas between.
 
-A file belongs to a batch, which its name gives as (epoch, seq). It is written under another name, synchronized, and
-then linked to its own. If the file already exists, it stays: a second attempt of the same work starts from the same
-state and gets the same rows, so its file says the same. A file that has its name is therefore complete and never
-changes.
+A file belongs to a batch, which its name gives as (epoch, seq). It is written under another name, synchronized,
+and then linked to its own. If the file already exists, it stays: a second attempt of the same work starts from
+the same state and gets the same rows, so its file says the same. A file that has its name is therefore complete
+and never changes.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class StateFiles:
         return InvalidState(f"shard: {self._shown(name)} cannot be read: {reason}")
 
     def chain(self, at: tuple[int, int] | None = None) -> list[str]:
-        """The names of the files that restore the state after batch `at`, by default the last of the last epoch."""
+        """The files that restore the state after batch `at`, by default the last of the last epoch."""
         names = sorted(name for name in self._names() if at is None or _parsed(name)[:2] <= at)
         if not names:
             if at is None:
@@ -171,7 +171,7 @@ class StateFiles:
         return names[last:]
 
     def prune(self, keep: set[str], before: tuple[int, int]) -> None:
-        """Remove the files of batches up to `before` that are not in `keep`, also those that were not completed."""
+        """Remove the files of batches up to `before` that are not in `keep`, also incomplete ones."""
         for entry in self._entries():
             found = _NAME.fullmatch(entry) or _ASIDE.fullmatch(entry)
             if found and (int(found[1]), int(found[2])) <= before and entry not in keep:
@@ -237,7 +237,9 @@ def _save(model: Any, target: Path, note: Any) -> None:
 
 def _loaded(content: bytes, shown: str) -> tuple[Any, Any]:
     body, checksum = content[: -_CHECKSUM.size], content[-_CHECKSUM.size :]
-    if len(content) < len(_MAGIC) + 2 * _LENGTH.size + _CHECKSUM.size or checksum != _CHECKSUM.pack(zlib.crc32(body)):
+    if len(content) < len(_MAGIC) + 2 * _LENGTH.size + _CHECKSUM.size or checksum != _CHECKSUM.pack(
+        zlib.crc32(body)
+    ):
         raise InvalidState(f"shard: {shown} is damaged (its checksum does not match)")
     start = len(_MAGIC) + _LENGTH.size
     (noted,) = _LENGTH.unpack_from(body, len(_MAGIC))

@@ -70,7 +70,8 @@ def _text_hashes(starts: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> 
     # Sums of a prefix, not `reduceat`, which has no empty segments.
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
     ends = starts - first
-    return sums[ends[1:]] - sums[ends[:-1]] + lengths.astype(np.uint64)
+    hashes: npt.NDArray[np.uint64] = sums[ends[1:]] - sums[ends[:-1]] + lengths.astype(np.uint64)
+    return hashes
 
 
 def owners(shards: int, workers: Sequence[str]) -> list[str]:
@@ -90,4 +91,4 @@ def owners(shards: int, workers: Sequence[str]) -> list[str]:
     def weight(shard: int, worker: str) -> tuple[bytes, str]:
         return hashlib.blake2b(f"{shard} {worker}".encode(), digest_size=8).digest(), worker
 
-    return [max(workers, key=lambda worker: weight(shard, worker)) for shard in range(shards)]  # noqa: B023
+    return [max(workers, key=lambda worker: weight(shard, worker)) for shard in range(shards)]

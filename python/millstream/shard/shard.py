@@ -22,9 +22,9 @@ class StaleEpoch(InvalidState):
 class Shard:
     """A model, usually a `compose.Keyed`, with the id of the last batch that it has learned.
 
-    A batch has the id (epoch, seq). Within an epoch, numbers increase; a batch whose number was seen is not learned
-    again. An epoch is the time in which one process holds the shard. Who assigns shards begins a new epoch when it
-    replaces the process, so that calls of or to the former one are refused.
+    A batch has the id (epoch, seq). Within an epoch, numbers increase; a batch whose number was seen is not
+    learned again. An epoch is the time in which one process holds the shard. Who assigns shards begins a new
+    epoch when it replaces the process, so that calls of or to the former one are refused.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ class Shard:
     ) -> Result | None:
         """Call `work(model)` if the batch is new; returns its result, or None if the batch was seen.
 
-        An error of `work` is raised, and the batch counts as not learned: `work` must leave the model as it was, as
-        one call of `learn_many` or `step_many` does.
+        An error of `work` is raised, and the batch counts as not learned: `work` must leave the model as it was,
+        as one call of `learn_many` or `step_many` does.
         """
         if not self.accepts(epoch, seq, after):
             return None

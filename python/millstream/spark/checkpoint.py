@@ -45,8 +45,8 @@ class Settings:
                 raise InvalidState(f"spark: {quoted(str(folder))} is of {found.get(name)}, got {own}")
         if found.get("shards") != self.shards:
             raise InvalidState(
-                f"spark: {quoted(str(folder))} has {found.get('shards')} partitions, got {self.shards}: keep the number, "
-                "or change it with millstream.spark.reshard"
+                f"spark: {quoted(str(folder))} has {found.get('shards')} partitions, got {self.shards}: "
+                "keep the number, or change it with millstream.spark.reshard"
             )
 
 
@@ -91,20 +91,20 @@ class Checkpoint:
             if entry["batch"] == batch - 1:
                 return entry
         raise InvalidState(
-            f"spark: the stream continues with batch {batch}, but the state in {quoted(str(self.folder))} is that after "
-            f"batch {self.batch}: Spark's checkpoint and the state must be kept and removed together"
+            f"spark: the stream continues with batch {batch}, but the state in {quoted(str(self.folder))} is "
+            f"that after batch {self.batch}: Spark's checkpoint and the state must be kept and removed together"
         )
 
     def _check_query(self) -> None:
-        """A query that was started anew, without its own checkpoint, would begin at batch 0 with learned models."""
+        """A query that has lost its own checkpoint would begin at batch 0 with models that have learned it."""
         try:
             own = json.loads((self.folder / "spark" / "metadata").read_text())["id"]
         except (OSError, ValueError, KeyError, TypeError):
             return
         if self.query not in (None, own):
             raise InvalidState(
-                f"spark: the state in {quoted(str(self.folder))} belongs to another query: Spark's checkpoint was removed "
-                "without the state"
+                f"spark: the state in {quoted(str(self.folder))} belongs to another query: "
+                "Spark's checkpoint was removed without the state"
             )
         self.query = own
 
@@ -149,10 +149,10 @@ def _shards(folder: Path, found: dict[str, Any]) -> list[Any]:
 def load(checkpoint: str | os.PathLike[str]) -> Any:
     """The state of a stream after its last batch, as a local model.
 
-    The partitions of `keyed` become one `compose.Keyed`, with exactly the models that the stream has learned; limits
-    of the keyed models count for all partitions together from then on, and the counts of `totals` begin anew:
-    `millstream.spark.totals` has those of the stream. The result of `merged` is the global model, that of `ensemble`
-    the list of its members.
+    The partitions of `keyed` become one `compose.Keyed`, with exactly the models that the stream has learned;
+    limits of the keyed models count for all partitions together from then on, and the counts of `totals` begin
+    anew: `millstream.spark.totals` has those of the stream. The result of `merged` is the global model, that of
+    `ensemble` the list of its members.
 
     Needs no Spark. The stream may run meanwhile.
     """
@@ -196,7 +196,9 @@ def reshard(checkpoint: str | os.PathLike[str], partitions: int) -> None:
         )
     old = _shards(folder, found)
     if old and (old[0].ttl is not None or old[0].max_keys is not None):
-        raise InvalidValue("spark: models with ttl or max_keys cannot be moved: when they learned last would be lost")
+        raise InvalidValue(
+            "spark: models with ttl or max_keys cannot be moved: when they learned last would be lost"
+        )
     new = [old[0].clone() for _ in range(partitions)] if old else []
     for part in old:
         for key in part:

@@ -19,7 +19,7 @@ def partition_of(key: int | str, partitions: int) -> int:
     --------
     >>> from millstream.spark.hashing import partition_of
     >>> partition_of(17, 4), partition_of("s-17", 4)
-    (0, 0)
+    (2, 3)
     """
     mixed = _hash_bytes(key.encode()) if isinstance(key, str) else _hash_long(key)
     signed = mixed - (1 << 32) if mixed >= 1 << 31 else mixed

@@ -52,15 +52,17 @@ def keyed(
 
     Each partition holds the models of its keys and writes what a batch has changed to a file. Files, batch id and
     Spark's own checkpoint are committed in such an order that each row is learned exactly once: a task that runs
-    twice, an executor or a driver that dies changes nothing. If each key has its rows in one partition of the source
-    (as in a topic with keys), or `order` is given, the models are exactly those of `compose.Keyed` in one process.
+    twice, an executor or a driver that dies changes nothing. If each key has its rows in one partition of the
+    source (as in a topic with keys), or `order` is given, the models are exactly those of `compose.Keyed` in one
+    process.
 
     Parameters
     ----------
     stream
         The streaming data frame.
     model
-        A `compose.Keyed`, or its template together with `key`. `max_keys` and `max_bytes` count for each partition.
+        A `compose.Keyed`, or its template together with `key`. `max_keys` and `max_bytes` count for each
+        partition.
     checkpoint
         A folder that the driver and all executors see, for Spark's checkpoint and the states of the models.
     key
@@ -75,13 +77,13 @@ def keyed(
         Columns by which the rows of a batch are sorted. Without it, rows of one source partition keep their order.
     output
         Where rows go with their `prediction`, made before the row was learned: a folder for Parquet files, with
-        a subfolder for each batch that replaces itself if the batch is repeated, or `f(data_frame, batch_id)` as for
-        `foreachBatch`. With None, rows are learned and not predicted.
+        a subfolder for each batch that replaces itself if the batch is repeated, or `f(data_frame, batch_id)` as
+        for `foreachBatch`. With None, rows are learned and not predicted.
     partitions
         The number of partitions, fixed when the checkpoint is made; by default one for each core. See `reshard`.
     on_error
-        With "raise", a row that cannot be learned ends the query, and nothing of its batch is learned. With "skip",
-        the others are; see the counts in the state.
+        With "raise", a row that cannot be learned ends the query, and nothing of its batch is learned. With
+        "skip", the others are; see the counts in the state.
     snapshot_every
         The number of batches of which one writes all models of a partition, the others those that changed.
     trigger
@@ -171,7 +173,9 @@ class KeyedBatches:
         elif callable(self._output):
             self._output(learned, batch)
         else:
-            learned.write.mode("overwrite").parquet(os.path.join(os.fspath(self._output), f"batch={batch:010}"))  # noqa: PTH118
+            # Not a Path: the output may be a URL.
+            place = f"{os.fspath(self._output).rstrip('/')}/batch={batch:010}"
+            learned.write.mode("overwrite").parquet(place)
         files = self._files(batch)
         if None in files and self._output is not None:
             # The output has not read all rows; a partition that has read them writes the same file again.

@@ -63,7 +63,8 @@ def merged(
         model.copy().merge(unlearned_copy(model))
     except MillstreamError as error:
         raise type(error)(
-            f"spark: {error}; millstream.spark.keyed learns one model per key, millstream.spark.ensemble several models"
+            f"spark: {error}; millstream.spark.keyed learns one model per key, "
+            "millstream.spark.ensemble several models"
         ) from None
     folder = local_path(checkpoint)
     columns = feature_columns(stream, features, (target, weight))

@@ -1,7 +1,7 @@
 """What runs in the Python workers of Spark's executors.
 
-Functions are pickled by their names, so that each worker imports this module once. What a function would close over
-is copied into every task; the cache below would be, too.
+Functions are pickled by their names, so that each worker imports this module once. What a function would close
+over is copied into every task; the cache below would be, too.
 """
 
 from __future__ import annotations
