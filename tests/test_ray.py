@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -355,3 +356,12 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
     other = compose.Keyed(linear_model.LogisticRegression(), key="sensor")
     with pytest.raises(InvalidState, match="is of Keyed"):
         millstream_ray.KeyedPool(other, tmp_path)
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scale_out.md").read_text()
+    (code,) = re.findall(r"^```py\n(.*?)^```$", page.split("\n## ")[2], flags=re.DOTALL | re.MULTILINE)
+    # Ray runs already.
+    code = re.sub(r"^millstream_ray\.start_local.*$", "", code, flags=re.MULTILINE)
+    exec(code, {"folder": tmp_path, "tables": [streams.table(number, 100) for number in range(12)]})
+    assert capsys.readouterr().out == "1200 12\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -289,3 +290,13 @@ def test_wrong_calls_are_refused_in_one_line(spark: Any, tmp_path: Path) -> None
     with pytest.raises(Exception, match="a key must be an integer or a string, got a column of double"):
         query.awaitTermination()
     assert not (tmp_path / "check" / "state").exists()
+
+
+def test_the_code_of_the_page_runs(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    streams.write_files(tmp_path / "in", 2, 300)
+    page = (Path(__file__).parent.parent / "docs" / "scale_out.md").read_text()
+    (code,) = re.findall(r"^```py\n(.*?)^```$", page.split("\n## ")[1], flags=re.DOTALL | re.MULTILINE)
+    names = {"spark": spark, "source": str(tmp_path / "in"), "folder": tmp_path / "check"}
+    exec(code, {**names, "predictions": tmp_path / "out"})
+    assert capsys.readouterr().out == "600 {'batch': 0}\n"
+    assert streams.output_rows(tmp_path / "out").num_rows == 600
