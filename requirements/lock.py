@@ -24,7 +24,7 @@ FILES = {"run": (), "test": ("test",), "dev": ("test", "dev", "docs"), "docs": (
 
 
 #: Environments beside the first one, with the packages that run their tests. They use its build.
-ENGINES = {"spark": ("pytest",), "ray": ("pandas", "pytest")}
+ENGINES = {"spark": ("protobuf", "pytest"), "ray": ("pandas", "pytest")}
 
 
 def canonical(name: str) -> str:

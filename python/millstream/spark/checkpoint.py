@@ -85,10 +85,11 @@ class Checkpoint:
     def before(self, batch: int) -> dict[str, Any]:
         """The entry of the batch before `batch`; a batch that does not follow is refused."""
         self._check_query()
-        if batch == 0:
+        # Spark repeats the last batch or continues; anything else is a checkpoint that was changed by hand.
+        if batch == 0 and self.batch <= 0:
             return {"batch": -1, "chains": [[] for _ in range(self.settings.shards)]}
         for entry in self.history:
-            if entry["batch"] == batch - 1:
+            if entry["batch"] == batch - 1 and batch >= self.batch:
                 return entry
         raise InvalidState(
             f"spark: the stream continues with batch {batch}, but the state in {quoted(str(self.folder))} is "
@@ -142,8 +143,16 @@ def _opened(checkpoint: str | os.PathLike[str], kinds: tuple[str, ...]) -> tuple
 
 
 def _shards(folder: Path, found: dict[str, Any]) -> list[Any]:
-    chains = found["history"][-1]["chains"]
-    return [files_of(folder, shard).read(chain)[0] for shard, chain in enumerate(chains) if chain]
+    """The models of all shards. If the stream goes on meanwhile and removes files, those of a later batch."""
+    while True:
+        chains = found["history"][-1]["chains"]
+        try:
+            return [files_of(folder, shard).read(chain)[0] for shard, chain in enumerate(chains) if chain]
+        except InvalidState:
+            later = Ledger(folder / "state" / "ledger.json").read()
+            if later is None or later["history"] == found["history"]:
+                raise
+            found.update(later)
 
 
 def load(checkpoint: str | os.PathLike[str]) -> Any:
