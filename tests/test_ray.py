@@ -238,20 +238,28 @@ def test_a_slow_shard_slows_the_sender_and_changes_nothing(tmp_path: Path, ray: 
         slow = found._actors["worker-0"]
 
         def slower(worker: Any) -> None:
-            run = worker.run
+            import time
 
-            def delayed(*arguments: Any) -> Any:
+            from millstream.ray import worker as module
+
+            unpacked = module.unpacked
+
+            def delayed(data: Any) -> Any:
                 time.sleep(0.05)
-                return run(*arguments)
+                return unpacked(data)
 
-            worker.run = delayed
+            module.unpacked = delayed
 
         ray.get(slow.__ray_call__.remote(slower))
         most_pending = most_kept = 0
+        started = time.monotonic()
         for table in tables:
             found.learn_many(table, "y")
             most_pending = max(most_pending, len(found._pending))
             most_kept = max(most_kept, sum(sent.bytes for sent in found._kept))
+        found.flush()
+        # It was slow: each batch has rows of its shards.
+        assert time.monotonic() - started > 30 * 0.05
         assert most_pending <= 3
         assert most_kept <= 100_000
         assert streams.same_models(found.collect(), streams.learned_here(tables)[0])
