@@ -108,7 +108,7 @@ class MemberBatches:
             return learn_member(plan, batches)
 
         numbers = functions.explode(functions.array(*(functions.lit(member) for member in range(count))))
-        copies = rows.select(*{*self._partial.columns, *self._order}, numbers.alias(_MEMBER))
+        copies = rows.select(*dict.fromkeys([*self._partial.columns, *self._order]), numbers.alias(_MEMBER))
         spread = copies.repartitionById(count, functions.col(_MEMBER)).sortWithinPartitions(*self._order)
         spread.mapInArrow(task, "member long, rows long, skipped long").collect()
         files = [checkpoint.files(member).of_batch(at) for member in range(count)]
