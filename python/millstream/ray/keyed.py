@@ -277,7 +277,7 @@ class KeyedPool(Pool):
         return [Shard.restore(self._files(shard).folder, chain=chain).model for shard, chain in chains]
 
     def collect(self) -> Any:
-        """All models as one local `compose.Keyed`. Counts of `totals` begin anew in it; the pool has its own."""
+        """All models as one local `compose.Keyed`. Counts of `totals` restart in it; the pool has its own."""
         parts = self._parts()
         return united(parts) if parts else self._model.clone()
 
@@ -308,7 +308,7 @@ class KeyedPool(Pool):
         self._move()
 
     def _move(self) -> None:
-        """Assign the shards anew; only workers whose shards change open theirs again."""
+        """Reassign the shards; only workers whose shards change open theirs again."""
         self.flush()
         self._save()
         before = list(self._owners)
