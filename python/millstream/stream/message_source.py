@@ -182,12 +182,12 @@ class Conversion:
             raise InvalidValue(message.fault or "no data")
         decoded = decode(message.data, self.source.limits)
         found = {}
-        for field in decoded.table.schema:
+        for place, field in enumerate(decoded.table.schema):
             if field.name in found:
                 raise InvalidValue(f"duplicate column {quoted(field.name)}")
             # A column of a type that no feature has is refused later, unless it is dropped.
             kind = kinds.kind_of(field.type) or "other"
-            if decoded.table.column(field.name).null_count == decoded.table.num_rows:
+            if decoded.table.column(place).null_count == decoded.table.num_rows:
                 kind = kinds.UNKNOWN
             found[field.name] = kind
         self._check(found, decoded.is_json)

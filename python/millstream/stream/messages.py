@@ -97,6 +97,8 @@ def decode(data: bytes, limits: Limits) -> Decoded:
             return _from_json(data, limits)
     except InvalidValue:
         raise
+    except RecursionError:
+        raise InvalidValue("brackets are nested too deep") from None
     except (arrow.ArrowException, ValueError, TypeError, OSError, KeyError, OverflowError, MemoryError) as error:
         raise InvalidValue(f"damaged: {shortened(' '.join(str(error).split()), 200)}") from None
     raise InvalidValue("neither an Arrow IPC stream nor JSON")
@@ -121,6 +123,8 @@ def _from_arrow(data: bytes, limits: Limits) -> Decoded:
             batch.validate(full=True)
             batches.append(batch)
         table = arrow.Table.from_batches(batches, reader.schema)
+        # Names that are not UTF-8 are an error here, and not at each later use.
+        assert len(table.column_names) == table.num_columns, "one name per column"
     return Decoded(table.replace_schema_metadata(None), _origin(table.schema.metadata), is_json=False)
 
 

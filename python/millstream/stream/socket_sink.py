@@ -16,7 +16,7 @@ from millstream.stream.message_source import Reader
 from millstream.stream.messages import Offset, Origin, order
 from millstream.stream.sink import Sink
 from millstream.stream.socket_address import Address
-from millstream.stream.socket_frames import HEAD, LENGTH, MAGIC, PIECE
+from millstream.stream.socket_frames import HEAD, LENGTH, LONGEST_HEADER, MAGIC, PIECE
 
 __all__ = ["SocketSink", "write_socket"]
 
