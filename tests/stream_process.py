@@ -62,7 +62,9 @@ class Worker:
         """End the process with SIGKILL."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def __enter__(self) -> Worker:
         return self

@@ -1,7 +1,7 @@
 """A process that runs a model over a source, for tests that kill it.
 
-The settings are JSON in the first argument. `die` names a moment at which the process kills itself: before or after
-the n-th call of a step. The process prints a line when it is ready, and when it has ended.
+The settings are JSON in the first argument. `die` names a moment at which the process kills itself: before or
+after the n-th call of a step. The process prints a line when it is ready, and when it has ended.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 from millstream import stream
@@ -43,7 +44,7 @@ def source_of(settings: dict[str, Any]) -> Any:
         return stream.read_socket(settings["address"], **options)
     if kind == "redis":
         return stream.read_redis(settings["address"], "in", **options)
-    return stream.read_kafka(settings["address"], "in", **options)
+    return stream.read_kafka(settings["address"], settings["topic"], **options)
 
 
 def sink_of(settings: dict[str, Any]) -> Any:
@@ -55,7 +56,7 @@ def sink_of(settings: dict[str, Any]) -> Any:
         return stream.write_redis(settings["sink_address"], "out")
     if kind == "kafka":
         return stream.write_kafka(
-            settings["sink_address"], "out", transactional_id=settings.get("transactional_id")
+            settings["sink_address"], settings["out_topic"], transactional_id=settings.get("transactional_id")
         )
     return stream.write_socket(settings["sink_address"])
 
@@ -77,6 +78,12 @@ def main() -> None:
         elif where == "commit":
             kind = source.reader.__annotations__["return"]
             dying(getattr(sys.modules[type(source).__module__], kind), "commit", count, after)
+    stop = threading.Event()
+
+    def watch(progress: Any) -> None:
+        if progress.messages >= settings.get("messages", float("inf")):
+            stop.set()
+
     print("ready", flush=True)
     done = stream.process(
         source,
@@ -85,7 +92,8 @@ def main() -> None:
         checkpoint=settings["checkpoint"],
         every=settings.get("every", 0.05),
         by_partition=settings.get("by_partition", False),
-        progress=False,
+        stop=stop,
+        progress=watch,
     )
     if sink is not None:
         sink.close()

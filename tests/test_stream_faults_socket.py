@@ -15,8 +15,8 @@ ROUNDS = 7 if LONG else 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("round", range(ROUNDS))
-def test_killed_between_two_steps(tmp_path, round):
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_killed_between_two_steps(tmp_path, turn):
     settings = {
         "source": "socket",
         "address": f"unix:{tmp_path}/s",
@@ -34,7 +34,7 @@ def test_killed_between_two_steps(tmp_path, round):
     thread.start()
     for number, (step, after) in enumerate(MOMENTS):
         if step != "sink":
-            died(**settings, die=(step, 1 + (number + round) % 4, after))
+            died(**settings, die=(step, 1 + (number + turn) % 4, after))
     finished(**settings)
     thread.join(timeout=60)
     assert not thread.is_alive()

@@ -27,13 +27,13 @@ def compressed(table, codec="zstd", **options):
     return written.getvalue().to_pybytes()
 
 
-@pytest.mark.parametrize("format", ["arrow", "json"])
+@pytest.mark.parametrize("kind", ["arrow", "json"])
 @pytest.mark.parametrize("origin", [None, Origin("plant", "7", 12), Origin("redis:in", "in", "1700000000000-2-9")])
-def test_round_trip(format, origin):
-    decoded = decode(encode(TABLE, origin, format), Limits())
+def test_round_trip(kind, origin):
+    decoded = decode(encode(TABLE, origin, kind), Limits())
     assert decoded.table.to_pylist() == TABLE.to_pylist()
     assert decoded.origin == origin
-    assert decoded.is_json == (format == "json")
+    assert decoded.is_json == (kind == "json")
 
 
 def test_forms_of_json():
@@ -117,7 +117,7 @@ def test_flipped_and_missing_bytes_are_refused_or_harmless():
 
 def test_order_of_offsets():
     ids = ["9-1-3", "10-0-4", "10-11-5", "11-2-6"]
-    assert sorted(reversed(ids), key=order) == ids
+    assert sorted(set(ids), key=order) == ids
     assert order(9) < order(10)
 
 

@@ -103,6 +103,8 @@ class KafkaReader(Reader):
         self.commits = offsets is not None and source.group is not None
         self._closing = False
         self._down: float | None = None
+        #: Where the reading of each partition began.
+        self._starts: dict[int, int] = {}
         try:
             self.consumer = library.Consumer(self._settings())
         except (library.KafkaException, TypeError) as error:
@@ -170,6 +172,11 @@ class KafkaReader(Reader):
 
     def _place(self, number: int, last: Offset | None) -> Any:
         """Where to read a partition from."""
+        place = self._begin(number, last)
+        self._starts[number] = place.offset
+        return place
+
+    def _begin(self, number: int, last: Offset | None) -> Any:
         place = self._library.TopicPartition(self.source.topic, number)
         low, high = self._patiently(lambda: self.consumer.get_watermark_offsets(place, timeout=5.0))
         if last is None and self._resume and self.source.group is not None:
@@ -236,8 +243,9 @@ class KafkaReader(Reader):
             low, _ = self._patiently(lambda: self.consumer.get_watermark_offsets(place, timeout=5.0))
             wanted = max(record.offset() or 0, 0)
             position = self.consumer.position([place])[0].offset
-            place.offset = self._skip_missing(record.partition(), position if position >= 0 else wanted, low)
-            self.consumer.seek(place)
+            begin = self._skip_missing(record.partition(), position if position >= 0 else wanted, low)
+            self._starts[record.partition()] = begin
+            self._assign_again(record.partition())
             return
         if error.fatal() or code in (
             known.TOPIC_AUTHORIZATION_FAILED,
@@ -248,6 +256,14 @@ class KafkaReader(Reader):
             raise Unreadable(f"{self.source.source}: {words(error)}")
         # Other errors are handled by the client: it connects again.
         self._check_broker()
+
+    def _assign_again(self, changed: int) -> None:
+        """Continue all partitions where they are, and one at its new start: the client has stopped fetching it."""
+        places = self.consumer.position(self.consumer.assignment())
+        for place in places:
+            if place.partition == changed or place.offset < 0:
+                place.offset = self._starts[place.partition]
+        self.consumer.assign(places)
 
     def _check_broker(self) -> None:
         if self._down is None or clock.monotonic() - self._down < self.source.patience:
