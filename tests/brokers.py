@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 TOP = Path(__file__).parent.parent
 
 #: Where `make redis` and `make kafka` put the programs.
@@ -212,6 +210,8 @@ class Kafka(Broker):
 
 def require_redis() -> None:
     """Skip a test where Redis or its client is absent."""
+    import pytest
+
     pytest.importorskip("redis")
     if Redis.program() is None:
         pytest.skip("Redis is not installed: make redis")
@@ -219,6 +219,8 @@ def require_redis() -> None:
 
 def require_kafka() -> None:
     """Skip a test where Kafka or its client is absent."""
+    import pytest
+
     pytest.importorskip("confluent_kafka")
     if (reason := Kafka.missing()) is not None:
         pytest.skip(reason)

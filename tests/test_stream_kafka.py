@@ -172,7 +172,7 @@ def test_messages_deleted_while_reading_are_noticed(topics, tmp_path):
             for future in admin.delete_records([TopicPartition(topics.inputs, 0, 9)]).values():
                 future.result(timeout=30)
 
-    done = stream.process(topics.source(on_missing="earliest", client=small), keyed(), sink=delete)
+    done = stream.process(topics.source(on_missing="earliest", client=small, idle=6.0), keyed(), sink=delete)
     assert done.progress.messages + done.progress.missing == 10
     assert done.progress.missing > 0
 
