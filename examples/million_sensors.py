@@ -1,7 +1,7 @@
 """A million sensors, one reading each per second: learn what is normal for each of them, and find those that fail.
 
-One command starts everything: a process that writes readings to a socket (or to Redis or Kafka, which it starts), a
-process that scores and learns them with one small model per sensor, and this one, which shows progress and
+One command starts everything: a process that writes readings to a socket (or to Redis or Kafka, which it starts),
+a process that scores and learns them with one small model per sensor, and this one, which shows progress and
 collects the alarms. The learning process is killed with `kill -9` in the middle and started again. At the end,
 every sensor has learned each of its readings exactly once, and each planted fault has raised one alarm.
 
