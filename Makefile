@@ -27,7 +27,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocess
 # instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
-.PHONY: help demo quick test faults faults-long scale spark ray bench bench-engines baseline lint docs build wheel lock clean
+.PHONY: help demo quick test faults faults-long scale spark ray kafka redis bench bench-engines baseline lint docs build wheel lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,30 @@ spark: $(MADE)/build ## run the tests of millstream.spark: streams, and killed d
 
 ray: $(MADE)/build $(MADE)/ray ## run the tests of millstream.ray: pools, and killed actors and coordinators
 	@$(ENGINE_SETTINGS) .venv/ray/bin/python $(ENGINE_TESTS) tests/test_ray*.py $(ARGS)
+
+# Brokers for the tests that are marked `kafka` and `redis`; without them these tests are skipped.
+KAFKA_VERSION := 4.3.1
+
+kafka: $(MADE)/kafka ## install a Kafka broker for the tests in .venv/kafka (44 MB; needs Maven and Java 17)
+
+redis: $(MADE)/redis ## install a Redis server for the tests in .venv/redis (from Debian packages)
+
+$(MADE)/kafka: | $(MADE)/python
+	@command -v mvn >/dev/null && command -v java >/dev/null \
+		|| { echo "Maven or Java is missing: sudo apt install maven default-jre-headless"; exit 1; }
+	@rm -rf .venv/kafka && mkdir -p .venv/kafka
+	@sed 's/@VERSION@/$(KAFKA_VERSION)/' tests/kafka_pom.xml >.venv/kafka/pom.xml
+	@cd .venv/kafka && mvn -q -B dependency:copy-dependencies -DoutputDirectory=libs -DincludeScope=runtime
+	@touch $@
+
+$(MADE)/redis: | $(MADE)/python
+	@command -v redis-server >/dev/null || { command -v apt-get >/dev/null && command -v dpkg >/dev/null; } \
+		|| { echo "Redis is missing: install redis-server"; exit 1; }
+	@rm -rf .venv/redis && mkdir -p .venv/redis
+	@command -v redis-server >/dev/null || { cd .venv/redis \
+		&& apt-get download -qq redis-server redis-tools liblzf1 libjemalloc2 2>/dev/null \
+		&& for package in *.deb; do dpkg -x "$$package" .; done && rm -f *.deb; }
+	@touch $@
 
 lint: $(MADE)/build $(MADE)/dev ## check style, types, and the stub of the compiled module
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \

@@ -15,6 +15,7 @@ __all__ = [
     "MillstreamError",
     "MissingData",
     "MissingFile",
+    "MissingMessages",
     "MissingPackage",
     "NotPermitted",
     "NumericOverflow",
@@ -123,6 +124,10 @@ class MissingData(MillstreamError, FileNotFoundError):
 
 class Unreadable(MillstreamError, OSError):
     """A source that cannot be read, or not to its end: a directory, a truncated file."""
+
+
+class MissingMessages(Unreadable):
+    """Messages that a broker deleted before they were read, by retention or trimming."""
 
 
 class MissingFile(Unreadable, FileNotFoundError):

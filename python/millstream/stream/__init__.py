@@ -11,6 +11,7 @@ from millstream.stream.chunk import Chunk
 
 if TYPE_CHECKING:
     from millstream.stream.arff import read_arff as read_arff
+    from millstream.stream.checkpoint import Checkpoint as Checkpoint
     from millstream.stream.columnar import read_arrow as read_arrow
     from millstream.stream.columnar import read_parquet as read_parquet
     from millstream.stream.csv import read_csv as read_csv
@@ -22,9 +23,19 @@ if TYPE_CHECKING:
     from millstream.stream.frames import from_pandas as from_pandas
     from millstream.stream.frames import from_polars as from_polars
     from millstream.stream.json_lines import read_json_lines as read_json_lines
+    from millstream.stream.kafka import read_kafka as read_kafka
+    from millstream.stream.kafka_sink import write_kafka as write_kafka
     from millstream.stream.libsvm import read_libsvm as read_libsvm
+    from millstream.stream.message_source import MessageSource as MessageSource
+    from millstream.stream.messages import Origin as Origin
+    from millstream.stream.partition_state import DeadLetter as DeadLetter
+    from millstream.stream.process_progress import ProcessProgress as ProcessProgress
+    from millstream.stream.processing import Processed as Processed
+    from millstream.stream.processing import process as process
     from millstream.stream.profiling import Profile as Profile
     from millstream.stream.profiling import profile as profile
+    from millstream.stream.redis import read_redis as read_redis
+    from millstream.stream.redis_sink import write_redis as write_redis
     from millstream.stream.river import iter_arff as iter_arff
     from millstream.stream.river import iter_array as iter_array
     from millstream.stream.river import iter_csv as iter_csv
@@ -36,6 +47,9 @@ if TYPE_CHECKING:
     from millstream.stream.river import iter_sql as iter_sql
     from millstream.stream.river import shuffle as shuffle
     from millstream.stream.river import simulate_qa as simulate_qa
+    from millstream.stream.sink import Sink as Sink
+    from millstream.stream.socket import read_socket as read_socket
+    from millstream.stream.socket_sink import write_socket as write_socket
     from millstream.stream.sparse_text import SparseText as SparseText
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
@@ -45,7 +59,14 @@ if TYPE_CHECKING:
 
 #: Modules of the readers. Each is imported when first used, because importing Arrow is slow.
 _READERS = {
+    "Checkpoint": "checkpoint",
+    "DeadLetter": "partition_state",
+    "MessageSource": "message_source",
+    "Origin": "messages",
+    "ProcessProgress": "process_progress",
+    "Processed": "processing",
     "Profile": "profiling",
+    "Sink": "sink",
     "SparseText": "sparse_text",
     "TableStream": "table",
     "from_arrow": "frames",
@@ -64,19 +85,26 @@ _READERS = {
     "iter_sklearn_dataset": "river",
     "iter_sql": "river",
     "open": "formats",
+    "process": "processing",
     "profile": "profiling",
     "read_arff": "arff",
     "read_arrow": "columnar",
     "read_csv": "csv",
     "read_json_lines": "json_lines",
+    "read_kafka": "kafka",
     "read_libsvm": "libsvm",
     "read_parquet": "columnar",
+    "read_redis": "redis",
+    "read_socket": "socket",
     "read_sql": "sql",
     "read_sqlite": "sql",
     "read_stdin": "formats",
     "read_vw": "vowpal_wabbit",
     "shuffle": "river",
     "simulate_qa": "river",
+    "write_kafka": "kafka_sink",
+    "write_redis": "redis_sink",
+    "write_socket": "socket_sink",
 }
 
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]

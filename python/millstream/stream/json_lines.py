@@ -29,7 +29,7 @@ from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream
 from millstream.stream.values import Columns
 
-__all__ = ["JSONLines", "read_json_lines"]
+__all__ = ["JSONLines", "object_of", "read_json_lines"]
 
 #: Bytes parsed at once.
 BLOCK = 1 << 20
@@ -108,7 +108,7 @@ class JSONLines(TableStream):
         faults: list[Fault] = []
         for number, line in _lines(block):
             try:
-                rows.append(_object(line))
+                rows.append(object_of(line))
                 lines.append(number)
             except ValueError as error:
                 hint = ""
@@ -189,7 +189,7 @@ def _read(data: bytes, texts: arrow.Schema | None, dropped: Collection[str]) -> 
     return table
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def object_of(line: bytes) -> dict[str, Any]:
     """The members of the object in a line; ValueError says what is wrong with it."""
     try:
         value = _value(line.decode())
