@@ -26,6 +26,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::{unless_windowed, Merge};
 use crate::numeric::error_function::normal_below;
 use crate::numeric::magnitude::LARGEST;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -42,6 +43,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::AnomalyDetector,
     words: "Scores the distance of a row from the mean, under a normal distribution of each feature",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new(
             "window_size",

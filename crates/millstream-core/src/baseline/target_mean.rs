@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -21,6 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "The mean of the targets so far",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Regressor(Box::new(TargetMean::default()))),
 };

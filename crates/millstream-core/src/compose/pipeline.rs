@@ -17,6 +17,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
 use crate::key_use::KeyUses;
 use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
@@ -32,6 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
     words: "A sequence of steps: transformers, optionally followed by a learner",
+    merge: Merge::COMPONENTS,
     parameters: &[
         Parameter::new(
             "steps",

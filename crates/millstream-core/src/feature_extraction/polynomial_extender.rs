@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{bounded, Row, RowBuffer, Scratch};
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Products of features up to a degree",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "degree",

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::numeric::elementary::{ln, ln_1p};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -30,6 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Includes each feature after a random number of occurrences",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "p",

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Random cosine features that approximate an RBF kernel, for linear learners at constant cost per example",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "n_components",

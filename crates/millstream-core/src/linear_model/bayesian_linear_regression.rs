@@ -22,6 +22,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Interval, Learner};
+use crate::merging::{unless_forgetting, Merge};
 use crate::numeric::quantiles;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -39,6 +40,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Bayesian linear regression: prediction intervals at the cost of recursive least squares",
+    merge: Merge::EXACT.or(unless_forgetting),
     parameters: &[
         Parameter::new(
             "prior_precision",

@@ -22,6 +22,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
@@ -43,6 +44,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Least squares: accumulates sums of products and solves for the weights when predicting",
+    merge: Merge::EXACT,
     parameters: &[hyperplane::L2, hyperplane::INTERCEPT],
     build: |arguments| {
         Ok(Built::Regressor(Box::new(LeastSquares {

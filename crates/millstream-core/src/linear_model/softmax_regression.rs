@@ -15,6 +15,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::hyperplane::{self, Hyperplane, HyperplaneSettings};
 use crate::linear_model::Coordinates;
+use crate::merging::{Merge, BY_OPTIMIZER};
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{most, Row, Scratch, Want};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Logistic regression for any number of classes by stochastic gradient descent",
+    merge: Merge::approximate(BY_OPTIMIZER),
     parameters: &[
         hyperplane::OPTIMIZER,
         hyperplane::L2,

@@ -21,6 +21,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::labels::{Label, Labels};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::part::Part;
 use crate::row::Want;
@@ -29,6 +30,7 @@ pub static ROCAUC: Declaration = Declaration {
     name: "metrics.ROCAUC",
     role: Role::Metric,
     words: "Area under the ROC curve",
+    merge: Merge::EXACT,
     parameters: &[POSITIVE],
     build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.ROCAUC", true, arguments.label("pos_val")?)))),
 };
@@ -37,6 +39,7 @@ pub static PRAUC: Declaration = Declaration {
     name: "metrics.PRAUC",
     role: Role::Metric,
     words: "Area under the precision-recall curve (average precision)",
+    merge: Merge::EXACT,
     parameters: &[POSITIVE],
     build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.PRAUC", false, arguments.label("pos_val")?)))),
 };

@@ -19,6 +19,7 @@ use super::{overflow, wants_labels, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::Arguments;
 use crate::part::Part;
@@ -43,6 +44,7 @@ macro_rules! declare {
             name: $name,
             role: Role::Metric,
             words: $words,
+            merge: Merge::EXACT,
             parameters: &[],
             build: |arguments| build(arguments, $name, Error::$error),
         };)*

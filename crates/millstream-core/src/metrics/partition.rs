@@ -26,6 +26,7 @@ use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -61,6 +62,7 @@ macro_rules! declare {
             name: $name,
             role: Role::Metric,
             words: $words,
+            merge: Merge::EXACT,
             parameters: &[],
             build: |_| Ok(build($name, Agreement::$agreement)),
         };)*
@@ -80,6 +82,7 @@ pub static V_MEASURE: Declaration = Declaration {
     name: "metrics.VMeasure",
     role: Role::Metric,
     words: "Harmonic mean of homogeneity and completeness",
+    merge: Merge::EXACT,
     parameters: &[BETA],
     build: |arguments| Ok(build("metrics.VMeasure", Agreement::VMeasure(arguments.float("beta")?))),
 };

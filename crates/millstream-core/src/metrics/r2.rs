@@ -10,6 +10,7 @@ use super::{overflow, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome, LARGEST_NUMBER};
 use crate::part::Part;
 
@@ -19,6 +20,7 @@ pub static R2: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
     words: "Coefficient of determination",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Metric(Box::new(Determination::default()))),
 };

@@ -15,6 +15,7 @@ use crate::ensemble::learner::MemberLearner;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{predict_each, Learner, Then};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "One-vs-rest: multiclass classification with one binary classifier per class",
+    merge: Merge::COMPONENTS,
     parameters: &[Parameter::new(
         "model",
         Kind::Part(&[Role::Classifier]),

@@ -16,6 +16,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -35,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Naive Bayes for categories: nominal values, or integers from 0",
+    merge: Merge::EXACT,
     parameters: &[
         ALPHA,
         FIT_PRIOR,

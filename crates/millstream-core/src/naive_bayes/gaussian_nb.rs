@@ -14,6 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Naive Bayes with Gaussian densities for numbers and smoothed frequencies for nominal values",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "alpha",

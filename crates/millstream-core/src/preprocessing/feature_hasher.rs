@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -30,6 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Hashes names and nominal values into a fixed number of columns",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "n_features",

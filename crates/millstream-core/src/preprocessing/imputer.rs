@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_previous, Merge};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Imputes missing values: mean, most frequent, previous or constant",
+    merge: Merge::EXACT.or(unless_previous),
     parameters: &[
         Parameter::new(
             "strategy",
@@ -55,6 +57,7 @@ pub static PREVIOUS: Declaration = Declaration {
     name: "preprocessing.PreviousImputer",
     role: Role::Transformer,
     words: "Imputes missing values by the previous value of the feature",
+    merge: Merge::ORDER,
     parameters: &[],
     build: |_| {
         Ok(Built::Transformer(Box::new(Imputer {

@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{unless_windowed, Merge};
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -24,6 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to [-1, 1] by their largest absolute value so far; keeps sparse rows sparse",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[WINDOW_SIZE],
     build: |arguments| match window_size(arguments)? {
         Some(size) => Windowed::build(size, MaxAbs),

@@ -12,6 +12,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{unless_windowed, Merge};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to a range by their minimum and maximum so far",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new("low", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "target of the minimum"),
         Parameter::new("high", Kind::Float(Bounds::ANY), DefaultValue::Float(1.0), "target of the maximum"),

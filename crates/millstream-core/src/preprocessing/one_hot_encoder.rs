@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as an indicator: 1 if the row has it, otherwise 0",
+    merge: Merge::exact("columns in the order in which this model met the values, then those of the other"),
     parameters: &[
         Parameter::new("drop_zeros", Kind::Boolean, DefaultValue::Boolean(false), "omit zeros from the output"),
         Parameter::new(

@@ -17,6 +17,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{unless_windowed, Merge};
 use crate::numeric::magnitude::{check_row, LARGEST};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -35,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to mean 0 and variance 1 over the stream so far",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new("with_mean", Kind::Boolean, DefaultValue::Boolean(true), "whether to subtract the mean"),
         Parameter::new(

@@ -12,6 +12,7 @@ use super::{SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::part::Part;
 use crate::sampler::{Offer, Sampler};
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A uniform sample of all rows so far",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws"),
     parameters: &[SIZE, SEED],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);

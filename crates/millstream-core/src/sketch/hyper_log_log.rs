@@ -12,6 +12,7 @@ use super::{MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 const NAME: &str = "sketch.HyperLogLog";
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The number of distinct keys, in a few kilobytes",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "precision",

@@ -15,6 +15,7 @@ use super::{MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 const NAME: &str = "sketch.Theta";
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The number of distinct keys of sets, unions, intersections and differences",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "k",

@@ -10,6 +10,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::numeric::incomplete_gamma::chi_square_tail;
 use crate::part::Part;
 use crate::schema::Schema;
@@ -21,6 +22,7 @@ pub static CHI_SQUARED: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Chi-squared statistic of two variables",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(ChiSquared { counts: ValueCounts::default() }))),
 };

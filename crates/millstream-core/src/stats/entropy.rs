@@ -11,6 +11,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_fading, Merge};
 use crate::numeric::elementary::ln;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -24,6 +25,7 @@ pub static ENTROPY: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Entropy of the distribution of values",
+    merge: Merge::EXACT.or(unless_fading),
     parameters: &[Parameter::new(
         "fading_factor",
         Kind::Float(Bounds::FRACTION),

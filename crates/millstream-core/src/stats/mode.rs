@@ -8,6 +8,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_first_values, Merge};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -18,6 +19,7 @@ pub static MODE: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Most frequent value",
+    merge: Merge::EXACT.or(unless_first_values),
     parameters: &[Parameter::new(
         "k",
         Kind::Integer { low: -1, high: 1 << 20 },

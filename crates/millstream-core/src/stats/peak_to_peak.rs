@@ -5,6 +5,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::statistic::Statistic;
 
@@ -14,6 +15,7 @@ pub static PEAK_TO_PEAK: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Maximum minus minimum",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(PeakToPeak { range: None }))),
 };
