@@ -202,6 +202,31 @@ fn each_component(value: &Json, visit: &mut impl FnMut(&Json)) {
     }
 }
 
+/// Count, mean and Σ (x − mean)² of two parts, as by Chan, Golub and LeVeque (1983); with sign -1 the second part is
+/// removed from the first, and rounding cannot leave less than nothing.
+pub fn combined_moments(ours: (f64, f64, f64), theirs: (f64, f64, f64), sign: f64) -> (f64, f64, f64) {
+    let ((n, mean, squares), (m, other_mean, other_squares)) = (ours, theirs);
+    if m <= 0.0 {
+        return ours;
+    }
+    if n <= 0.0 {
+        return if sign > 0.0 { theirs } else { (0.0, 0.0, 0.0) };
+    }
+    let m = sign * m;
+    let all = n + m;
+    if all <= 0.0 {
+        return (0.0, 0.0, 0.0);
+    }
+    let delta = other_mean - mean;
+    let between = delta * (n * (m / all)) * delta;
+    (all, mean + delta * (m / all), (squares + sign * other_squares + between).max(0.0))
+}
+
+/// The fault where a base cannot be counted once.
+pub fn not_subtractable() -> Fault {
+    Fault::value("cannot be merged with a base, which cannot be subtracted: merge parts that started unlearned")
+}
+
 /// The state of one of the models.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
@@ -237,9 +262,7 @@ impl<'a> Merger<'a> {
     pub fn without_base(&self) -> Result<Side<'a>> {
         match self.base {
             None => Ok(self.other),
-            Some(_) => Err(Fault::value(
-                "cannot be merged with a base, because a part cannot be subtracted: merge models that started unlearned",
-            )),
+            Some(_) => Err(not_subtractable()),
         }
     }
 
@@ -267,7 +290,40 @@ impl<'a> Merger<'a> {
     }
 }
 
+impl<'a> Merger<'a> {
+    /// The same with other names: those of the features that a component receives.
+    pub fn named<'b>(&self, theirs: &'b Schema, base: Option<&'b Schema>, ours: &'b Schema) -> Merger<'b>
+    where
+        'a: 'b,
+    {
+        Merger {
+            other: Side { schema: theirs, ..self.other },
+            base: self.base.zip(base).map(|(side, schema)| Side { schema, ..side }),
+            ours,
+            ..*self
+        }
+    }
+}
+
 impl<'a> Side<'a> {
+    /// Whether its features and their nominal values came in the same order as ours.
+    pub fn is_ordered_as(&self, ours: &Schema) -> bool {
+        let values = |schema: &Schema, slot: usize| -> Vec<String> {
+            let values = schema.values(slot);
+            (0..values.len() as u32).filter_map(|code| values.text(code).map(str::to_string)).collect()
+        };
+        self.schema.names().eq(ours.names().take(self.schema.len()))
+            && (0..self.schema.len()).all(|slot| {
+                let (theirs, ours) = (values(self.schema, slot), values(ours, slot));
+                ours.starts_with(&theirs)
+            })
+    }
+
+    /// Whether its two classes have the opposite codes here.
+    pub fn flips_classes(&self) -> bool {
+        self.codes.first() == Some(&1) || self.codes.get(1) == Some(&0)
+    }
+
     /// Our slot of each of its features, in order.
     pub fn slots(&self, ours: &Schema) -> Vec<usize> {
         let slot = |name| ours.slot(&name).map_or(usize::MAX, |slot| slot as usize);

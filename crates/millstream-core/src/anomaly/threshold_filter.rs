@@ -14,7 +14,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: ThresholdRule::NAME,
     role: Role::AnomalyDetector,
     words: "Calls a row an anomaly if its score reaches a threshold",
-    merge: Merge::COMPONENTS,
+    merge: Merge::approximate("its detector; which rows were not learned depends on their order"),
     parameters: &[
         MODEL,
         Parameter::new(

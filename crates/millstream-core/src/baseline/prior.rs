@@ -5,7 +5,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
 use crate::learner::Learner;
-use crate::merging::Merge;
+use crate::merging::{Merge, Merger};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -41,6 +41,10 @@ impl Part for Prior {
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.counts = ClassCounts::load(NAME, bytes)?;
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.counts.merge(NAME, merger)
     }
 
     fn memory(&self) -> usize {

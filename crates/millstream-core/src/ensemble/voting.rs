@@ -55,7 +55,9 @@ pub static VOTING: Declaration = Declaration {
     name: "ensemble.Voting",
     role: Role::Classifier,
     words: "Voting of different classifiers",
-    merge: Merge::COMPONENTS,
+    merge: Merge::none(
+        "the votes depend on errors in the order of rows: merge the members and build it from them",
+    ),
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
@@ -81,7 +83,9 @@ pub static VOTING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.VotingRegressor",
     role: Role::Regressor,
     words: "The average of different regressors",
-    merge: Merge::COMPONENTS,
+    merge: Merge::none(
+        "the votes depend on errors in the order of rows: merge the members and build it from them",
+    ),
     parameters: &[REGRESSORS, WEIGHTS, AGGREGATION, N_THREADS],
     build: |arguments| {
         let members = models::<Numbers>(arguments)?.into_iter().zip(weights(arguments)?);

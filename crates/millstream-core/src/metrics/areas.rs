@@ -271,12 +271,18 @@ impl Metric for Area {
         self.scores.scale(factor);
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.scores.positive.total.check(self.name, copy.scores.positive.total.value)?;
-        self.scores.negative.total.check(self.name, copy.scores.negative.total.value)?;
-        self.scores.merge(&copy.scores);
+        // Without a fixed positive class, it is the one with code 1.
+        let swapped = self.fixed.is_none() && (codes.first() == Some(&1) || codes.get(1) == Some(&0));
+        if swapped && copy.scores.has_shifts() {
+            return Err(Fault::value("cannot be merged: the labels came in another order: set pos_val"));
+        }
+        let theirs = if swapped { copy.scores.swapped() } else { copy.scores };
+        self.scores.positive.total.check(self.name, sign * theirs.positive.total.value)?;
+        self.scores.negative.total.check(self.name, sign * theirs.negative.total.value)?;
+        self.scores.merge(&theirs, sign);
         Ok(())
     }
 

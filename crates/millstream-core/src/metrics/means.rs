@@ -208,15 +208,15 @@ impl Metric for MeanMetric {
         self.state.total *= factor;
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], _codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.state.weight.check(self.name, copy.state.weight.value)?;
-        let total = self.state.total + copy.state.total;
+        self.state.weight.check(self.name, sign * copy.state.weight.value)?;
+        let total = self.state.total + sign * copy.state.total;
         if !total.is_finite() {
             return Err(overflow(self.name));
         }
-        self.state.weight.merge(copy.state.weight);
+        self.state.weight.merge(copy.state.weight, sign);
         self.state.total = total;
         Ok(())
     }

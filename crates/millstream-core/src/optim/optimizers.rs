@@ -97,7 +97,7 @@ pub static ADA_DELTA: Declaration = Declaration {
     name: "optim.AdaDelta",
     role: Role::Optimizer,
     words: "Steps scaled by running means of squared steps and gradients; no learning rate",
-    merge: Merge::approximate(BY_CURVATURE),
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[fraction("rho", 0.95, "decay of the running means of squares"), EPSILON],
     build: |arguments| {
         built_without_rate(CoordinateRule::AdaDelta {
@@ -111,7 +111,7 @@ pub static RMS_PROP: Declaration = Declaration {
     name: "optim.RMSProp",
     role: Role::Optimizer,
     words: "One learning rate per weight by the running mean of its squared gradients",
-    merge: Merge::approximate(BY_CURVATURE),
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         learning_rate(0.1),
         fraction("rho", 0.9, "decay of the running mean of squared gradients"),
@@ -127,7 +127,7 @@ pub static ADAM: Declaration = Declaration {
     name: "optim.Adam",
     role: Role::Optimizer,
     words: "Running means of gradients and of their squares, with bias correction",
-    merge: Merge::approximate(BY_CURVATURE),
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         learning_rate(0.1),
         fraction("beta_1", 0.9, "decay of the running mean of gradients"),

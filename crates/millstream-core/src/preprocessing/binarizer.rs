@@ -7,7 +7,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::key_use::KeyUses;
-use crate::merging::Merge;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch};
@@ -36,6 +36,10 @@ struct Binarizer {
 }
 
 impl Part for Binarizer {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
+        Ok(())
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&())
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
-use crate::merging::Merge;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -153,7 +153,7 @@ impl Part for FeatureHasher {
         self.tokens.bind(schema, |token| hashing.column(token.as_bytes()));
     }
 
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
-use crate::merging::Merge;
+use crate::merging::{Merge, Merger};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -221,7 +221,7 @@ impl<M: Matrix> Part for Projection<M> {
         }
     }
 
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -266,7 +266,7 @@ mod tests {
             let (mut first, mut second) = (build(), build());
             learn(&mut first, rows(cut..200));
             learn(&mut second, rows(0..cut));
-            first.merge(&second).expect("the same seed");
+            first.merge(&second, None).expect("the same seed");
             assert_eq!(drawn(&first), kept);
             assert_eq!(first.inspect(), whole.inspect());
         }

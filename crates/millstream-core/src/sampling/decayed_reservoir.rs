@@ -214,7 +214,7 @@ mod tests {
                 if merged {
                     learn(&mut ours, [4, 0].map(row).into_iter());
                     learn(&mut theirs, [1, 3].map(row).into_iter());
-                    ours.merge(&theirs).expect("by time");
+                    ours.merge(&theirs, None).expect("by time");
                     learn(&mut ours, [2].map(row).into_iter());
                 } else {
                     learn(&mut ours, [4, 0, 3, 1, 2].map(row).into_iter());
@@ -249,6 +249,6 @@ mod tests {
             assert_eq!(reservoir.save().expect("a state"), before);
         }
         let by_rows = |seed: i64| sampler("DecayedReservoir", json!({ "size": 2, "half_life": 1, "seed": seed }));
-        assert!(by_rows(1).merge(&by_rows(2)).unwrap_err().message().contains("use by_time=True"));
+        assert!(by_rows(1).merge(&by_rows(2), None).unwrap_err().message().contains("use by_time=True"));
     }
 }

@@ -333,7 +333,7 @@ mod tests {
                     let mut other = build(2 * seed + 1);
                     learn(&mut stratified, 0, &[1, 1]);
                     learn(&mut other, 2, &[1, 1, 2, 2]);
-                    stratified.merge(&other).expect("different seeds");
+                    stratified.merge(&other, None).expect("different seeds");
                     learn(&mut stratified, 6, &[1]);
                 } else {
                     learn(&mut stratified, 0, &[1, 1, 1, 1, 2, 2, 1]);

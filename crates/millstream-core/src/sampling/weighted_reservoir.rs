@@ -133,7 +133,7 @@ mod tests {
                 let mut theirs = sampler("WeightedReservoir", json!({ "size": 2, "seed": 2 * seed + 1 }));
                 learn(&mut ours, (0..first).map(row));
                 learn(&mut theirs, (first..4 - after).map(row));
-                ours.merge(&theirs).expect("different seeds");
+                ours.merge(&theirs, None).expect("different seeds");
                 learn(&mut ours, (4 - after..4).map(row));
                 counts[index(&drawn(&ours))] += 1;
             }

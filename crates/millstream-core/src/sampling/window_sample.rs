@@ -294,7 +294,7 @@ mod tests {
             let (mut ours, mut theirs) = (build(2 * seed), build(2 * seed + 1));
             learn(&mut ours, [0, 4, 1, 7].map(row).into_iter());
             learn(&mut theirs, [2, 5].map(row).into_iter());
-            ours.merge(&theirs).expect("by time");
+            ours.merge(&theirs, None).expect("by time");
             learn(&mut ours, [6, 3].map(row).into_iter());
             let drawn = drawn(&ours);
             let (i, j) = (drawn[0] - 4, drawn[1] - 4);

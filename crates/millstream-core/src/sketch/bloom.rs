@@ -132,6 +132,11 @@ impl Summary for Bloom {
         Ok(())
     }
 
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
+        Ok(())
+    }
+
     fn answer(&self, question: Question<'_>) -> Result<f64> {
         match question {
             Question::Contains(key) => Ok(f64::from(u8::from(self.contains(key.hash(self.seed))))),

@@ -141,6 +141,13 @@ impl Summary for CountSketch {
         Ok(())
     }
 
+    fn merge_base(&mut self, base: &Self) -> Result<()> {
+        for (ours, &base) in self.counters.iter_mut().zip(&base.counters) {
+            *ours -= base;
+        }
+        Ok(())
+    }
+
     fn answer(&self, question: Question<'_>) -> Result<f64> {
         match question {
             Question::Weight(key) => Ok(self.estimate(key.hash(self.seed))),

@@ -138,6 +138,11 @@ impl Summary for HyperLogLog {
         Ok(())
     }
 
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
+        Ok(())
+    }
+
     fn answer(&self, question: Question<'_>) -> Result<f64> {
         match question {
             Question::Distinct => Ok(self.estimate()),

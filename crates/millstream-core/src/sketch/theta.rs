@@ -184,6 +184,11 @@ impl Summary for Theta {
         Ok(())
     }
 
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
+        Ok(())
+    }
+
     fn combine(&mut self, other: &Self, operation: SetOperation) -> Result<()> {
         self.settle();
         let other = other.settled();

@@ -133,6 +133,12 @@ impl Statistic for ChiSquared {
         Ok(())
     }
 
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
+    }
+
     fn duplicate(&self) -> Box<dyn Statistic> {
         Box::new(self.clone())
     }

@@ -107,7 +107,7 @@ impl Statistic for Entropy {
 
     fn merge(&mut self, other: &[u8]) -> Result<()> {
         if self.factor < 1.0 {
-            return Err(Fault::value("cannot be merged exactly (fading_factor = 1 can)"));
+            return Err(Fault::value("cannot be merged: use fading_factor=1"));
         }
         let mut theirs = self.clone();
         theirs.load(other)?;
@@ -115,6 +115,12 @@ impl Statistic for Entropy {
         theirs.counts.entries().iter().try_for_each(|&(x, w)| next.add(NAME, x, w))?;
         self.counts = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

@@ -116,6 +116,10 @@ impl Statistic for Extreme {
         }
     }
 
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     fn window(&self) -> Option<Box<dyn Window>> {
         Some(TwoStacks::boxed(WindowExtreme { name: self.name, which: self.which }))
     }

@@ -98,7 +98,7 @@ impl Statistic for Mode {
 
     fn merge(&mut self, other: &[u8]) -> Result<()> {
         if self.k.is_some() {
-            return Err(Fault::value("cannot be merged exactly (k = -1 can)"));
+            return Err(Fault::value("cannot be merged: use k=-1"));
         }
         let mut theirs = self.clone();
         theirs.load(other)?;
@@ -106,6 +106,12 @@ impl Statistic for Mode {
         theirs.counts.entries().iter().try_for_each(|&(x, w)| next.add(NAME, x, w))?;
         self.counts = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

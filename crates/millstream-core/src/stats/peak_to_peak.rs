@@ -83,6 +83,10 @@ impl Statistic for PeakToPeak {
         theirs.range.map_or(Ok(()), |range| self.add(range))
     }
 
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     fn window(&self) -> Option<Box<dyn Window>> {
         Some(TwoStacks::boxed(WindowRange))
     }
