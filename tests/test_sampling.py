@@ -534,7 +534,7 @@ def test_dates_count_in_seconds() -> None:
 
 def test_merges_of_other_samplers_are_refused() -> None:
     one = sampling.Reservoir(5, seed=1)
-    with pytest.raises(InvalidType, match="only the same sampler can be merged, got WeightedReservoir"):
+    with pytest.raises(InvalidType, match="only the same sampler can be merged, got sampling.WeightedReservoir"):
         one.merge(sampling.WeightedReservoir(5))
     with pytest.raises(InvalidValue, match="both have seed 1"):
         one.merge(sampling.Reservoir(5, seed=1))

@@ -101,12 +101,6 @@ class CovarianceEstimator(_core.CovarianceEstimator, Measure):
             raise KeyError(pair) from None
         return float(self._estimate()[place])
 
-    def merge(self, other: Any) -> None:
-        """Merge the same estimator of another part of the stream, where the result is exact up to rounding."""
-        if type(other) is not type(self):
-            raise InvalidType(f"{self.name}: only the same estimator can be merged, got {type(other).__name__}")
-        self._merge(other)
-
     def __iadd__(self, other: Any) -> Any:
         self.merge(other)
         return self

@@ -133,6 +133,12 @@ pub fn unless_forgetting(parameters: &Json) -> Option<Merge> {
         .then(|| Merge::none("the weight of an example depends on the examples after it: use forgetting=1"))
 }
 
+/// Refused if the first value of a feature has no column.
+pub fn unless_drop_first(parameters: &Json) -> Option<Merge> {
+    (parameters["drop_first"] == true)
+        .then(|| Merge::none("the dropped value is the first one that came: use drop_first=False"))
+}
+
 /// Refused if the previous value is imputed.
 pub fn unless_previous(parameters: &Json) -> Option<Merge> {
     let previous = ["strategy", "nominal_strategy"].iter().any(|name| parameters[*name] == "previous");

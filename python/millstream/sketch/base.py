@@ -29,15 +29,6 @@ class Sketch(_core.Sketch, Measure):
 
     role: ClassVar[str] = "sketch"
 
-    def merge(self, other: Any) -> None:
-        """Merge the same sketch of another stream, which does not change.
-
-        Parameters that shape the sketch and the seed of its hash must be equal; otherwise nothing changes.
-        """
-        if not isinstance(other, _core.Sketch):
-            raise InvalidType(f"{self.name}: only the same sketch can be merged, got {type(other).__name__}")
-        self._merge(other)
-
     def error(self) -> ErrorBound:
         """The bound on the error of `query`, with the probability that a query keeps it."""
         return ErrorBound(**json.loads(self._error_bound()))

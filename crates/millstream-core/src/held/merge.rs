@@ -207,7 +207,6 @@ pub(super) fn check_classes(labels: &Labels, most: usize) -> Result<()> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
     use crate::held;
 
     fn mean(numbers: &[f64]) -> held::Statistic {

@@ -49,7 +49,7 @@ pub fn by_precision(cells: Three<(f64, f64)>, prior: f64) -> (f64, f64) {
     let (a, b, c) = (1.0 / ours.1, 1.0 / theirs.1, 1.0 / base_variance);
     let precision = a + b - c;
     // Models that inflate their variances may know less than the prior: then the prior is not subtracted.
-    if precision < a.min(b) {
+    if precision < 0.5 * a.min(b) {
         return ((a * ours.0 + b * theirs.0) / (a + b), 2.0 / (a + b));
     }
     ((a * ours.0 + b * theirs.0 - c * base_weight) / precision, 1.0 / precision)

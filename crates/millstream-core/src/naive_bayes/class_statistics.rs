@@ -131,7 +131,10 @@ impl SavedClass {
                 }
                 here.by_code[code] = (here.by_code[code] + sign * frequency).max(0.0);
             }
-            here.total = (here.total + sign * theirs.total).max(0.0);
+            here.total = (here.total + sign * theirs.total).clamp(0.0, self.count);
+            // Rounding of differences must not leave more than the total.
+            let total = here.total;
+            here.by_code.iter_mut().for_each(|frequency| *frequency = frequency.min(total));
         }
         Ok(())
     }

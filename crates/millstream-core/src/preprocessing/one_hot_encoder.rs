@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::merging::{Merge, Merger};
+use crate::merging::{unless_drop_first, Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -30,7 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as an indicator: 1 if the row has it, otherwise 0",
-    merge: Merge::exact("columns in the order in which this model met the values, then those of the other"),
+    merge: Merge::exact("columns of this model first, then those of the other").or(unless_drop_first),
     parameters: &[
         Parameter::new("drop_zeros", Kind::Boolean, DefaultValue::Boolean(false), "omit zeros from the output"),
         Parameter::new(

@@ -410,6 +410,10 @@ impl Part for StandardScaler {
             there.load(side.state)?;
             let slots = side.slots(merger.ours);
             let (ours, theirs) = (&mut self.moments, &there.moments);
+            if sign > 0.0 && ours.means.is_empty() && slots.iter().enumerate().all(|(i, &slot)| i == slot) {
+                ours.copy_from(theirs);
+                continue;
+            }
             let same =
                 ours.means.len() == theirs.means.len() && slots.iter().enumerate().all(|(i, &slot)| i == slot);
             let shared = same && !ours.shared_count.is_nan() && !theirs.shared_count.is_nan();
