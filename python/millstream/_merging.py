@@ -48,7 +48,9 @@ class Mergeable:
         part: Any = self
         for given in (other,) if base is None else (other, base):
             if not isinstance(given, _core.Part):
-                raise InvalidType(f"{part._title()}: only the same component can be merged, got {type(given).__name__}")
+                raise InvalidType(
+                    f"{part._title()}: only the same component can be merged, got {type(given).__name__}"
+                )
         part._merge(other, base)
 
     def fork(self) -> Self:

@@ -27,7 +27,7 @@ from millstream._part import (
 )
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
 
 __all__ = ["Native"]

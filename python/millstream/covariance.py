@@ -20,7 +20,7 @@ import numpy.typing as npt
 from millstream import _core, _frames
 from millstream._measures import Measure, numbers
 from millstream._part import forwarded
-from millstream.errors import InvalidType, MillstreamError
+from millstream.errors import MillstreamError
 
 __all__ = [
     "OAS",

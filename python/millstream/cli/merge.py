@@ -47,8 +47,8 @@ COMMAND = Command(
     "merge",
     "merge saved models of parts of a stream into one",
     "All files must hold the same model with equal parameters. Features and labels are matched by name. If the\n"
-    "models continued a common file written with --fork, give it as --base, so that it counts once. What cannot be\n"
-    "merged is refused with a reason; millstream list shows how exactly each component can be merged.",
+    "models continued a common file written with --fork, give it as --base, so that it counts once. What\n"
+    "cannot be merged is refused with a reason; millstream list shows how exactly each component can be merged.",
     (
         Option(("file",), "saved models", value="FILE.ms", many=True, optional=True, complete="file"),
         Option(("--out",), "file of the merged model", value="FILE.ms", complete="file"),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from millstream import _core
 from millstream._measures import Measure, numbers
-from millstream.errors import InvalidType, MillstreamError
+from millstream.errors import MillstreamError
 from millstream.sketch.columns import is_column, keys_of, numbers_of
 
 __all__ = ["ErrorBound", "KeySketch", "NumberSketch", "Sketch"]

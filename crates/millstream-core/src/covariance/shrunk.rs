@@ -40,7 +40,7 @@ pub static SHRUNK_COVARIANCE: Declaration = Declaration {
     name: "covariance.ShrunkCovariance",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix shrunk by a fixed amount",
-    merge: Merge::EXACT,
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[Parameter::new(
         "shrinkage",
         Kind::Float(Bounds::UNIT),
@@ -54,7 +54,7 @@ pub static OAS: Declaration = Declaration {
     name: "covariance.OAS",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix with oracle approximating shrinkage",
-    merge: Merge::EXACT,
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[],
     build: |_| Ok(build("covariance.OAS", Method::Oas)),
 };
@@ -63,7 +63,7 @@ pub static LEDOIT_WOLF: Declaration = Declaration {
     name: "covariance.LedoitWolf",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix with Ledoit-Wolf shrinkage",
-    merge: Merge::EXACT,
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[],
     build: |_| Ok(build("covariance.LedoitWolf", Method::LedoitWolf)),
 };

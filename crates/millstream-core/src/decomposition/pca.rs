@@ -46,7 +46,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Pca::NAME,
     role: Role::Transformer,
     words: "Principal component analysis from the exact covariance of all rows so far",
-    merge: Merge::EXACT,
+    merge: Merge::exact("up to the signs of components"),
     parameters: &[
         N_COMPONENTS,
         Parameter::new(

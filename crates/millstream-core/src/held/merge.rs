@@ -52,12 +52,13 @@ impl<P: Holdable> Held<P> {
     /// Merge `other`, the same component after another part of the stream, or leave everything as it was. Features,
     /// nominal values and labels are matched by name. If both continued `base`, that counts once.
     pub fn merge(&mut self, other: &Self, base: Option<&Self>) -> Result<()> {
-        self.check_parameters(other)?;
+        self.check_name(other)?;
         let (who, merge) = self.merging();
         if merge.exactness == Exactness::None {
             let because = if *self.title == *who { String::new() } else { format!("{who}: ") };
             return Err(Fault::value(format!("{}: cannot be merged: {because}{}", self.title, merge.words)));
         }
+        self.check_parameters(other)?;
         let origin = base.map(|base| self.check_base(other, base)).transpose()?;
         let merged = self.merged(other, base).map_err(|fault| fault.by(&self.title))?;
         *self = merged;
@@ -94,17 +95,21 @@ impl<P: Holdable> Held<P> {
         Ok(merged)
     }
 
-    /// Refuse other parameters, naming those that differ.
-    fn check_parameters(&self, other: &Self) -> Result<()> {
-        let (ours, theirs) = (&*self.description, &*other.description);
-        if ours["name"] != theirs["name"] {
-            return Err(Fault::wrong_type(format!(
+    fn check_name(&self, other: &Self) -> Result<()> {
+        match self.description["name"] == other.description["name"] {
+            true => Ok(()),
+            false => Err(Fault::wrong_type(format!(
                 "{}: only the same {} can be merged, got {}",
                 self.title,
                 P::WORD,
                 other.title
-            )));
+            ))),
         }
+    }
+
+    /// Refuse other parameters, naming those that differ.
+    fn check_parameters(&self, other: &Self) -> Result<()> {
+        let (ours, theirs) = (&*self.description, &*other.description);
         let seeds = self.part.seeds();
         let mut different = Vec::new();
         differences("", &ours["parameters"], &theirs["parameters"], &mut different);
@@ -130,7 +135,7 @@ impl<P: Holdable> Held<P> {
 
     /// Refuse a model that did not start from `base`.
     fn check_base(&self, other: &Self, base: &Self) -> Result<Origin> {
-        self.check_parameters(base)?;
+        self.check_name(base)?;
         let expected = Origin { version: base.version()?, count: base.count };
         for (whose, held) in [("this model", self), ("the other model", other)] {
             let origin = match held.origin {

@@ -10,7 +10,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::merging::Merge;
+use crate::merging::{not_subtractable, Merge};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -145,6 +145,10 @@ impl Statistic for KolmogorovSmirnov {
         next.total += theirs.samples.total;
         self.samples = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Err(not_subtractable())
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {
