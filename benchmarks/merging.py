@@ -111,6 +111,7 @@ def _table(models: dict[str, Callable[[], Any]], streams: dict[str, Callable[[],
     yield "|---|---|" + "---|" * len(rows)
     for name, build in models.items():
         cells = [" / ".join(f"{error:.3f}" for error in _compared(build, stream)) for stream in rows.values()]
+        name = name.replace("|", "\\|")
         yield f"| {name} | {_rule(build())} | " + " | ".join(cells) + " |"
 
 

@@ -148,7 +148,7 @@ pub static FTRL_PROXIMAL: Declaration = Declaration {
     name: "optim.FTRLProximal",
     role: Role::Optimizer,
     words: "Follow the regularised leader (FTRL-Proximal), for sparse weights of many features",
-    merge: Merge::approximate("sums of gradients and of their squares add up (z and n)"),
+    merge: Merge::approximate(BY_CURVATURE),
     parameters: &[
         Parameter::new(
             "learning_rate",

@@ -16,7 +16,7 @@ use crate::linear_model::merged_weights::{by_count, by_curvature, Three};
 use super::paired::{self, Pair};
 use super::pairs::Pairs;
 use super::rules::{
-    one, shrunk, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Step, Update,
+    one, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Step, Update,
 };
 use super::{CoordinateRule, Optimizer, Penalty};
 
@@ -353,12 +353,14 @@ impl Weights {
                     (merged[0], merged[1]) = by_curvature(cell.map(|cell| (cell[0], cell[1])));
                 }
                 CoordinateRule::FtrlProximal { alpha, beta, l1, l2 } => {
-                    let sum = |k: usize| {
-                        let Three { ours, theirs, base } = part(k);
-                        ours.unwrap_or(0.0) + theirs.unwrap_or(0.0) - base.unwrap_or(0.0)
+                    let (w, b) = by_curvature(cell.map(|cell| (cell[0], cell[2])));
+                    let (z, _) = by_curvature(cell.map(|cell| (cell[1], cell[2])));
+                    // Sums of gradients that were taken at different weights would overshoot: z follows from w.
+                    let a = match w == 0.0 {
+                        true => z.clamp(-l1, l1),
+                        false => -w * ((beta + b.sqrt()) / alpha + l2) - l1.copysign(w),
                     };
-                    let (a, b) = (sum(1), sum(2).max(0.0));
-                    merged = [shrunk(-a, l1) / ((beta + b.sqrt()) / alpha + l2), a, b];
+                    merged = [w, a, b];
                 }
                 _ => {}
             }
@@ -711,6 +713,20 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
 mod tests {
     use super::*;
     use crate::optim::{Penalty, Schedule};
+
+    /// Weights 2 and 6 with n = 3 and 1: w = (3 · 2 + 1 · 6) / 4 = 3 and n = 4. With α = 1, β = 1, l1 = ½ and l2 = 0,
+    /// z = −3 (1 + √4) − ½ = −19/2, from which the closed form gives w = (19/2 − ½) / 3 = 3 again.
+    #[test]
+    fn ftrl_is_merged_by_curvature() {
+        let rule = CoordinateRule::FtrlProximal { alpha: 1.0, beta: 1.0, l1: 0.5, l2: 0.0 };
+        let of = |w: f64, n: f64| {
+            let z = -w * (1.0 + n.sqrt()) - 0.5;
+            Weights { values: vec![w], a: vec![z], b: vec![n], ..Weights::default() }
+        };
+        let mut ours = of(2.0, 3.0);
+        ours.merge(rule, (&of(6.0, 1.0), &[0]), None, 1, 0.5, [3.0, 1.0, 4.0]);
+        assert_eq!((ours.values[0], ours.a[0], ours.b[0]), (3.0, -9.5, 4.0));
+    }
 
     /// However they lie, weights step, predict, grow and save the same.
     #[test]
