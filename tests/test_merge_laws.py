@@ -396,3 +396,72 @@ def test_other_settings_are_refused_and_named() -> None:
         CountMin(seed=1).merge(CountMin(seed=2))
     with pytest.raises(InvalidValue, match=r"linear_model.RLS: cannot be merged: .* use forgetting=1"):
         RLS(forgetting=0.9).merge(RLS(forgetting=0.9))
+
+
+@pytest.mark.parametrize("with_base", [False, True])
+def test_precisions_of_full_covariances_are_exact_for_least_squares(with_base: bool) -> None:
+    """With a full covariance, AROW regression is recursive least squares, where the rule by precision is exact."""
+    from millstream.linear_model import AROWRegressor
+
+    def learned(model: Any, rows: range) -> Any:
+        for n in rows:
+            names = "abc" if n % 2 else "cba"
+            x = dict(zip(names, (float(n % 7), float(n % 5) - 2.0, float(n * n % 11)), strict=True))
+            model.learn_one(x, x["a"] - 2.0 * x["c"] + 1.0)
+        return model
+
+    base = learned(AROWRegressor(full=True), range(40) if with_base else range(0)).fork()
+    # Features come in another order here and there.
+    first, second = learned(base.copy(), range(40, 81)), learned(base.copy(), range(81, 120))
+    whole = learned(base.copy(), range(40, 120))
+    first.merge(second, base if with_base else None)
+    asked = {"a": 3.0, "b": 1.0, "c": 2.0}
+    assert first.predict_one(asked) == pytest.approx(whole.predict_one(asked), rel=1e-7)
+    assert first.learned == whole.learned
+
+
+def test_averaged_weights_are_merged_too() -> None:
+    from millstream.linear_model import LinearRegression
+
+    def learned(rows: range) -> Any:
+        model = LinearRegression(averaging=True)
+        for n in rows:
+            model.learn_one({"a": float(n % 7) / 7}, 2.0 * (n % 7) / 7)
+        return model
+
+    first, second = learned(range(300)), learned(range(300, 400))
+    asked = {"a": 1.0}
+    expected = 0.75 * first.predict_one(asked) + 0.25 * second.predict_one(asked)
+    first.merge(second)
+    assert first.predict_one(asked) == pytest.approx(expected, rel=1e-12)
+
+
+def test_wide_sparse_models_are_merged() -> None:
+    """Weights that are stored in pairs with their memory, beyond 16,384 columns."""
+    from scipy.sparse import random_array
+
+    from millstream import optim
+    from millstream.linear_model import AROW, LogisticRegression
+
+    X = random_array((60, 40_000), density=0.001, rng=np.random.default_rng(2)).tocsr()
+    y = np.arange(60) % 2 == 0
+    for model in (LogisticRegression(optimizer=optim.AdaGrad()), AROW()):
+        parts = [model.clone(), model.clone()]
+        for start, part in enumerate(parts):
+            part.learn_many(X[start::2], y[start::2] if start else ~y[start::2])
+        both = merged(*parts)
+        assert both.learned == 60
+        assert np.isfinite(list(both.predict_proba_many(X)[:, 0])).all()
+
+
+def test_a_model_merged_with_itself_counts_twice() -> None:
+    from millstream.naive_bayes import GaussianNB
+
+    model = GaussianNB()
+    for n in range(20):
+        model.learn_one({"a": float(n), "colour": "red" if n % 3 else "blue"}, n % 2 == 0)
+    before = model.predict_proba_one({"a": 3.0, "colour": "red"})
+    model.merge(model)
+    assert model.learned == 40
+    assert close(model.inspect()["classes"][0]["count"], 20.0)
+    assert before.keys() == model.predict_proba_one({"a": 3.0}).keys()
