@@ -91,13 +91,21 @@ def _parameters(declared: Entry) -> Iterator[str]:
         yield "| " + " | ".join(map(_cell, cells)) + " |"
 
 
+def _merging(declared: Entry) -> str:
+    """How exactly models can be merged, of components with a state."""
+    if declared["role"] in ("generator", "loss", "schedule", "kernel", "search_engine"):
+        return ""
+    words = f" ({declared['merge_words']})" if declared["merge_words"] else ""
+    return f", [merging](../merging.md): {declared['merge']}{words}"
+
+
 def describe_part(name: str) -> str:
     """The entry of a component."""
     declared = entry(name)
     parts = sections(inspect.getdoc(class_of(name)) or "")
     lines = [
         f"## {name}",
-        f"*{declared['role'].replace('_', ' ')}*",
+        f"*{declared['role'].replace('_', ' ')}*{_merging(declared)}",
         _prose(parts.pop("")),
         "\n".join(_parameters(declared)),
     ]

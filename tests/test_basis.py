@@ -305,7 +305,7 @@ def test_halves_behind_a_basis_merged_are_the_whole(learner: Any, combine: str) 
     turned = model.clone()
     turned.learn_one({"y": 0.5, "x": 0.5}, 1.0)
     before = first.to_bytes()
-    with pytest.raises(InvalidValue, match="the features of the two halves differ, or came in another order"):
+    with pytest.raises(InvalidValue, match="the features of the two parts differ, or came in another order"):
         first.merge(turned)
     assert first.to_bytes() == before
 

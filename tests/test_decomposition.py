@@ -120,12 +120,12 @@ def test_merged_features_are_found_by_name() -> None:
     assert first.components[0]["d"] == 0.0
 
 
-def test_others_cannot_be_merged_exactly() -> None:
+def test_others_cannot_be_merged() -> None:
     for kind in (decomposition.CCIPCA, decomposition.IncrementalPCA, decomposition.NMF, decomposition.LDA):
         model = kind()
         model.learn_many(blobs(120))
         before = model.to_bytes()
-        with pytest.raises(InvalidValue, match=f"decomposition.{kind.__name__}: cannot be merged exactly"):
+        with pytest.raises(InvalidValue, match=f"decomposition.{kind.__name__}: cannot be merged: "):
             model.merge(model.copy())
         assert model.to_bytes() == before
 

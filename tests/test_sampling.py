@@ -534,11 +534,11 @@ def test_dates_count_in_seconds() -> None:
 
 def test_merges_of_other_samplers_are_refused() -> None:
     one = sampling.Reservoir(5, seed=1)
-    with pytest.raises(InvalidType, match="only the same sampler can be merged, got WeightedReservoir"):
+    with pytest.raises(InvalidType, match="only the same sampler can be merged, got sampling.WeightedReservoir"):
         one.merge(sampling.WeightedReservoir(5))
     with pytest.raises(InvalidValue, match="both have seed 1"):
         one.merge(sampling.Reservoir(5, seed=1))
-    with pytest.raises(InvalidValue, match='"size":6'):
+    with pytest.raises(InvalidValue, match="size 5 and 6"):
         one.merge(sampling.Reservoir(6, seed=2))
     with pytest.raises(InvalidValue, match="use by_time=True"):
         sampling.WindowSample(5, 9, seed=1).merge(sampling.WindowSample(5, 9, seed=2))

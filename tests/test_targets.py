@@ -188,7 +188,7 @@ def test_clipped_models_are_merged_and_scaled_ones_are_not() -> None:
     half.merge(rest)
     np.testing.assert_allclose(half.predict_many(X), whole.predict_many(X), 1e-9)
     scaled = preprocessing.TargetStandardScaler("linear_model.LeastSquares")
-    with pytest.raises(InvalidValue, match="cannot be merged exactly"):
+    with pytest.raises(InvalidValue, match="cannot be merged: the model learned scaled targets"):
         scaled.merge(scaled.clone())
 
 

@@ -104,20 +104,6 @@ _NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) 
 
 EXPECTED_FAILURES = [
     Failure("wide", ("Union(Select) |", "StandardScaler |"), ALL, "a dict becomes a dense row"),
-    Failure(
-        "merge",
-        ("Union",),
-        ("compose.Drop", "compose.Select", *_DECOMPOSED, *_DERIVED),
-        "a union cannot be merged",
-    ),
-    Failure(
-        "merge",
-        ("Union(Select) |",),
-        ("compose.Drop", "compose.Select", *_MERGED, *_DECOMPOSED, *_DERIVED, "naive_bayes.BernoulliNB"),
-        "a union cannot be merged",
-    ),
-    Failure("merge", ("| Select",), (*_DECOMPOSED, *_SELECTING), "only the last step of a pipeline is merged"),
-    Failure("merge", ("| Select",), _BASES, "a basis has nothing to merge, but alone it refuses"),
     Failure("batches", ("Retrain",), _BATCHES, "mini-batches are not handed on"),
     Failure("dense", ("Func |",), _TRANSFORMERS, "a pipeline in Python makes dicts of a matrix"),
     *(

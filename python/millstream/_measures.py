@@ -15,6 +15,7 @@ import numpy as np
 from millstream import _core
 from millstream._echo import typed
 from millstream._frames import filled
+from millstream._merging import Mergeable
 from millstream._part import Part, describe, from_description, to_json
 from millstream.base import Model
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -25,7 +26,7 @@ __all__ = ["Measure", "numbers"]
 _Measure = TypeVar("_Measure", bound="Measure")
 
 
-class Measure(_core.Part, Part):
+class Measure(Mergeable, _core.Part, Part):
     """A component that receives values one at a time and has a current value."""
 
     name: ClassVar[str | None]

@@ -15,6 +15,7 @@ import numpy as np
 
 from millstream import _core, _frames, verbs
 from millstream._dates import in_seconds
+from millstream._merging import Mergeable
 from millstream._part import (
     clone_by_constructor,
     describe,
@@ -26,7 +27,7 @@ from millstream._part import (
 )
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
 
 __all__ = ["Native"]
@@ -157,7 +158,7 @@ class _Parameter:
             raise AttributeError(str(unbuilt)) from None
 
 
-class Native(_core.Model):
+class Native(Mergeable, _core.Model):
     """A model implemented in Rust."""
 
     name: ClassVar[Any]
@@ -268,16 +269,6 @@ class Native(_core.Model):
     def copy(self) -> Self:
         """An independent copy with the same state."""
         return copy.deepcopy(self)
-
-    def merge(self, other: Any) -> None:
-        """Merge a model with the same parameters that learned another part of the stream.
-
-        The result is that of the whole stream. Features of `other`, which does not change, are matched by name. A
-        learner that cannot be merged exactly raises an error and does not change.
-        """
-        if not isinstance(other, _core.Model):
-            raise InvalidType(f"{self._title()}: only the same model can be merged, got {type(other).__name__}")
-        self._merge(other)
 
     def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
         try:

@@ -87,12 +87,11 @@ class Model(Part):
         # A copy must not share its weights with the original.
         return copy.deepcopy(self)
 
-    def merge(self, other: Any) -> None:
-        """Merge a model with the same parameters that learned another part of the stream.
+    #: How exactly models of parts of a stream can be merged: "exact", "bounded", "approximate" or "none".
+    MERGE: str = "none"
 
-        The result is that of the whole stream. Features of `other`, which does not change, are matched by name. A
-        learner that cannot be merged exactly raises an error and does not change.
-        """
+    def merge(self, other: Any, base: Any = None) -> None:
+        """Merge the same model after another part of the stream; native models can, as exactly as `MERGE` says."""
         raise InvalidType(f"{title_of(self)}: cannot be merged: only native models can")
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -21,7 +21,7 @@ from millstream import _core, _frames
 from millstream._measures import Measure, numbers
 from millstream._other_names import unknown_name
 from millstream._part import forwarded
-from millstream.errors import InvalidType, MillstreamError
+from millstream.errors import MillstreamError
 
 __all__ = [
     "OAS",
@@ -101,12 +101,6 @@ class CovarianceEstimator(_core.CovarianceEstimator, Measure):
         except (TypeError, ValueError):
             raise KeyError(pair) from None
         return float(self._estimate()[place])
-
-    def merge(self, other: Any) -> None:
-        """Merge the same estimator of another part of the stream, where the result is exact up to rounding."""
-        if type(other) is not type(self):
-            raise InvalidType(f"{self.name}: only the same estimator can be merged, got {type(other).__name__}")
-        self._merge(other)
 
     def __iadd__(self, other: Any) -> Any:
         self.merge(other)

@@ -36,6 +36,8 @@ class Entry(TypedDict):
     name: str
     role: str
     words: str
+    merge: str
+    merge_words: str
     parameters: list[ParameterEntry]
 
 

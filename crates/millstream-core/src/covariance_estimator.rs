@@ -32,7 +32,7 @@ pub trait CovarianceEstimator: Part {
     /// Merge the saved state of the same estimator of another part of the stream, whose feature i is feature `slots[i]`
     /// here, of `width` features in both. After a fault the state is what it was.
     fn merge(&mut self, _other: &[u8], _slots: &[usize], _width: usize) -> Result<()> {
-        Err(Fault::value("cannot be merged exactly"))
+        Err(Fault::value("cannot be merged"))
     }
 
     fn duplicate(&self) -> Box<dyn CovarianceEstimator>;

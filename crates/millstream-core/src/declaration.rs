@@ -9,6 +9,7 @@ use crate::held::Estimator;
 use crate::kernel::Kernel;
 use crate::learner::Learner;
 use crate::losses::Loss;
+use crate::merging::Merge;
 use crate::metric::Metric;
 use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
@@ -171,6 +172,8 @@ pub struct Declaration {
     pub role: Role,
     /// One line for lists; the full description is the Python docstring.
     pub words: &'static str,
+    /// How exactly models of parts of a stream can be merged.
+    pub merge: Merge,
     pub parameters: &'static [Parameter],
     pub build: fn(&Arguments<'_>) -> Result<Built>,
 }

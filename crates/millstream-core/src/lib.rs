@@ -53,6 +53,7 @@ mod limits;
 pub mod linear_algebra;
 pub mod linear_model;
 pub mod losses;
+pub mod merging;
 pub mod metric;
 pub mod metrics;
 pub mod multiclass;

@@ -133,9 +133,10 @@ pub trait Metric: Part {
     fn error(&self, _positive: u32) -> Option<f64> {
         None
     }
-    /// Merge `other`, the saved state of the same metric of another stream.
-    fn merge(&mut self, _other: &[u8]) -> Result<()> {
-        Err(Fault::value("cannot be merged exactly"))
+    /// Merge `other`, the saved state of the same metric of another stream, whose class codes are `codes` here. The sign
+    /// is -1 for a part that both metrics have in common.
+    fn merge(&mut self, _other: &[u8], _codes: &[u32], _sign: f64) -> Result<()> {
+        Err(Fault::value("cannot be merged"))
     }
     /// Restart.
     fn reset(&mut self);

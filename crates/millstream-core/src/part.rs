@@ -10,6 +10,7 @@ use crate::declaration::Built;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::key_use::KeyUses;
+use crate::merging::Merger;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
@@ -167,18 +168,11 @@ pub trait Part: Send + Sync {
         Ok(None)
     }
 
-    /// Merge `other`, the same component after another part of the stream, given as its saved state; only where the
-    /// result is that of the whole stream (to rounding). Features are found by name: `theirs` names those of `other`,
-    /// and `ours`, which knows them all, those of this component, which was bound to it. After a fault the component is
-    /// unusable: the caller has a copy.
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
-        Err(Fault::value("cannot be merged exactly"))
-    }
-
-    /// `merge_state` of a model with class labels: `codes` are our codes of the classes of `other`, `u32::MAX` for a
-    /// code without a label.
-    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, _codes: &[u32]) -> Result<()> {
-        self.merge_state(other, theirs, ours)
+    /// Merge the same component after another part of the stream. It was bound to `merger.ours`, which has all features.
+    /// Implemented by components whose `Declaration` does not exclude it. After a fault the component is unusable: the
+    /// caller has a copy.
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
+        Err(Fault::value("cannot be merged"))
     }
 
     /// The state in readable form: weights, class counts, a tree. Feature names come from `schema`.

@@ -412,10 +412,13 @@ pub fn catalogue() -> Value {
                     })
                 })
                 .collect();
+            let merge = declaration.merge.with_defaults(declaration.parameters);
             json!({
                 "name": declaration.name,
                 "role": declaration.role.word(),
                 "words": declaration.words,
+                "merge": merge.exactness.word(),
+                "merge_words": merge.words,
                 "parameters": parameters,
             })
         })

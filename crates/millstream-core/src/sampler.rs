@@ -4,8 +4,10 @@
 //! it. Passing a row costs a counter, whatever the row's width.
 
 use crate::fault::{Fault, Result, Shown};
-use crate::held::{hold_boxed, Held};
+use crate::held::{hold_boxed, Held, Seeds};
 use crate::key::Key;
+use crate::labels::Labels;
+use crate::merging::Merger;
 use crate::part::Part;
 use crate::sampling::record::Stored;
 use crate::schema::Name;
@@ -76,7 +78,20 @@ pub trait Sampler: Part {
     fn duplicate(&self) -> Box<dyn Sampler>;
 }
 
-hold_boxed!(Sampler, "sampler");
+hold_boxed!(
+    Sampler,
+    "sampler",
+    fn merge(&mut self, merger: &Merger<'_>, _labels: &Labels) -> Result<()> {
+        (**self).merge(merger.without_base()?.state)
+    },
+    fn seeds(&self) -> Seeds {
+        if self.same_seed() {
+            Seeds::Same
+        } else {
+            Seeds::Different
+        }
+    }
+);
 
 impl Held<Box<dyn Sampler>> {
     pub fn sampler(&self) -> &dyn Sampler {
@@ -126,34 +141,6 @@ impl Held<Box<dyn Sampler>> {
                 row += 1;
             }
         }
-        Ok(())
-    }
-
-    /// Merge the same sampler after another part of the stream, or leave everything as it was.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let (ours, theirs) = (self.description(), other.description());
-        let seed = |description: &serde_json::Value| description["parameters"]["seed"].clone();
-        let mut like_ours = theirs.clone();
-        like_ours["parameters"]["seed"] = seed(ours);
-        if like_ours != *ours || (self.part.same_seed() && seed(theirs) != seed(ours)) {
-            let word = if self.part.same_seed() { "" } else { " except for the seed" };
-            return Err(Fault::value(format!(
-                "{}: samples can be merged if their parameters are equal{word}, got {} and {}",
-                self.title, ours["parameters"], theirs["parameters"]
-            )));
-        }
-        if !self.part.same_seed() && seed(theirs) == seed(ours) {
-            return Err(Fault::value(format!(
-                "{}: samples of two parts of a stream need different seeds, or they would keep the rows with the same \
-                 numbers; both have seed {}",
-                self.title,
-                seed(ours)
-            )));
-        }
-        let mut merged = self.part.clone();
-        merged.merge(&other.part.save()?).map_err(|fault| fault.by(&self.title))?;
-        self.part = merged;
-        self.count = self.count.saturating_add(other.count);
         Ok(())
     }
 }

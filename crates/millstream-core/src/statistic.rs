@@ -49,7 +49,11 @@ pub trait Statistic: Part {
     /// Merge `other`, the saved state of the same statistic of another stream. Supported only where the result
     /// equals that of the concatenated stream, up to rounding.
     fn merge(&mut self, _other: &[u8]) -> Result<()> {
-        Err(Fault::value("cannot be merged exactly"))
+        Err(Fault::value("cannot be merged"))
+    }
+    /// After `merge`: count the base once that both parts continued, given by its saved state.
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        self.unmerge(base)
     }
     /// Remove a merged part of the stream, given by its saved state: the inverse of `merge`.
     fn unmerge(&mut self, _other: &[u8]) -> Result<()> {

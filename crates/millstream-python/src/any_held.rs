@@ -3,6 +3,7 @@
 use millstream_core::declaration::Role;
 use millstream_core::held::state::Saved;
 use millstream_core::held::{self, Held, Holdable};
+use millstream_core::Fault;
 use serde_json::Value as Json;
 
 /// A kind of component that a compiled class holds.
@@ -41,6 +42,19 @@ macro_rules! kinds {
             }
         })*
 
+        impl AnyHeld {
+            /// Merge another component of the same kind; see `Held::merge`.
+            pub fn merge(&mut self, other: &AnyHeld, base: Option<&AnyHeld>) -> millstream_core::Result<()> {
+                match self {
+                    $(AnyHeld::$kind(held) => {
+                        let same = |any| <$part as Kind>::of(any).ok_or_else(|| another_kind(held.title(), any));
+                        let (other, base) = (same(other)?, base.map(same).transpose()?);
+                        held.merge(other, base)
+                    })*
+                }
+            }
+        }
+
         /// Do the same with a component of each kind.
         macro_rules! each_kind {
             ($any:expr, $held:ident => $do:expr) => {
@@ -54,6 +68,12 @@ macro_rules! kinds {
 }
 
 millstream_core::with_held_kinds!(kinds);
+
+/// The fault of merging a component of another kind.
+fn another_kind(title: &str, other: &AnyHeld) -> Fault {
+    let found = each_kind!(other, held => held.title());
+    Fault::wrong_type(format!("{title}: only the same component can be merged, got {found}"))
+}
 
 impl AnyHeld {
     pub fn role(&self) -> Role {

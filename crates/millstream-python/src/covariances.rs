@@ -81,10 +81,4 @@ impl CovarianceEstimator {
     fn _means<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         slf.ask(|held| Ok(PyArray1::from_vec(slf.py(), held.estimator().means())))
     }
-
-    /// Merge the same estimator of another part of the stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, CovarianceEstimator>) -> PyResult<()> {
-        let other = other.ask(|held| Ok(held.clone()))?;
-        slf.replace(|held| held.merge(&other).or_raise(slf.py()))
-    }
 }

@@ -29,13 +29,6 @@ impl Model {
         Self::start()
     }
 
-    /// Merge another model of the same description that learned another part of the stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Model>) -> PyResult<()> {
-        // A copy, because it may be this very model.
-        let other = other.ask(|model| Ok(model.clone()))?;
-        slf.replace(|model| slf.py().detach(|| model.merge(&other)).or_raise(slf.py()))
-    }
-
     /// Adopt the state of another model of the same description.
     fn _copy_from(slf: &Bound<'_, Self>, other: &Bound<'_, Model>) -> PyResult<()> {
         slf.part()._load(slf.py(), other.as_any())

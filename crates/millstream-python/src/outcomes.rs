@@ -195,12 +195,6 @@ impl Metric {
             })
         })
     }
-
-    /// Merge the same metric of another stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Metric>) -> PyResult<()> {
-        let other = other.ask(|held| Ok(held.clone()))?;
-        slf.change(|held| held.merge(&other).or_raise(slf.py()))
-    }
 }
 
 fn update_row(

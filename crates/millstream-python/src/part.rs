@@ -285,6 +285,38 @@ impl Part {
         sealed_bytes(py, &sealed)
     }
 
+    /// Merge the same component after another part of the stream; a base that both continued counts once.
+    #[pyo3(signature = (other, base = None))]
+    fn _merge(&self, py: Python<'_>, other: &Bound<'_, Part>, base: Option<&Bound<'_, Part>>) -> PyResult<()> {
+        // Copies, because they may be this very component.
+        let copied = |part: &Bound<'_, Part>| part.get().asked(py, |any| Ok(any.clone()));
+        let (other, base) = (copied(other)?, base.map(copied).transpose()?);
+        let session = self.session(py)?;
+        let mut next = self.asked(py, |any| Ok(any.clone()))?;
+        py.detach(|| next.merge(&other, base.as_ref())).or_raise(py)?;
+        let mut guarded = session.write(py)?;
+        guarded.any = Some(next);
+        guarded.sync_names(py)
+    }
+
+    /// How exactly it can be merged: the word, the component that this is due to, and the rule or the reason.
+    fn _merging(&self, py: Python<'_>) -> PyResult<(&'static str, String, &'static str)> {
+        let (who, merge) = self.asked(py, |any| Ok(each_kind!(any, held => held.merging())))?;
+        Ok((merge.exactness.word(), who, merge.words))
+    }
+
+    /// Record the present state as the base of what is learned from now on.
+    fn _fork(&self, py: Python<'_>) -> PyResult<()> {
+        let mut guarded = self.write(py)?;
+        let any = guarded.any.as_mut().ok_or_else(|| unbuilt(py, self.factory.word))?;
+        each_kind!(any, held => held.fork()).or_raise(py)
+    }
+
+    /// A digest of everything that is saved except for the origin.
+    fn _version(&self, py: Python<'_>) -> PyResult<u64> {
+        self.asked(py, |any| each_kind!(any, held => held.version()).or_raise(py))
+    }
+
     /// Memory in bytes.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<usize> {

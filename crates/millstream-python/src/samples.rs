@@ -193,12 +193,6 @@ impl Sampler {
         Ok(PyArray1::from_vec(py, kept))
     }
 
-    /// Merge the same sampler after another part of the stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Sampler>) -> PyResult<()> {
-        let other = other.ask(|held| Ok(held.clone()))?;
-        slf.change(|held| held.merge(&other).or_raise(slf.py()))
-    }
-
     /// The indices of rows that are no dicts of plain values.
     #[staticmethod]
     fn _not_plain(rows: &Bound<'_, PyList>) -> Vec<usize> {

@@ -188,12 +188,6 @@ impl Sketch {
         slf.ask(|held| Ok(held.sketch().bins()))
     }
 
-    /// Merge the same sketch of another stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Sketch>) -> PyResult<()> {
-        let other = other.ask(|held| Ok(held.clone()))?;
-        slf.change(|held| held.merge(&other).or_raise(slf.py()))
-    }
-
     /// Become the intersection with another sketch, or the difference from it.
     fn _combine(slf: &Bound<'_, Self>, other: &Bound<'_, Sketch>, operation: &str) -> PyResult<()> {
         let other = other.ask(|held| Ok(held.clone()))?;

@@ -169,13 +169,6 @@ impl Statistic {
         let other = other.ask(|held| Ok(held.clone()))?;
         slf.change(|held| held.unmerge(&other).or_raise(slf.py()))
     }
-
-    /// Merge the same statistic of another stream.
-    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Statistic>) -> PyResult<()> {
-        let other = other.ask(|held| Ok(held.clone()))?;
-        // Labels of the other one may be new.
-        slf.replace(|held| held.merge(&other).or_raise(slf.py()))
-    }
 }
 
 /// A number; for a nominal statistic also a string or a bool.

@@ -18,6 +18,8 @@ __all__ = ["COMMAND", "SOURCE"]
 
 #: The role of sources. They are not components of models, so they are listed only on request.
 SOURCE = "source"
+#: Of the longest word for how exactly a component can be merged.
+MERGE_WIDTH = len("approximate")
 
 
 def main(given: Namespace) -> int:
@@ -44,7 +46,8 @@ def main(given: Namespace) -> int:
     width = max((len(entry["name"]) for entry in entries), default=0)
     role_width = max((len(entry["role"]) for entry in entries), default=0)
     for entry in entries:
-        say(f"{entry['name']:<{width}}  {entry['role']:<{role_width}}  {entry['words']}")
+        merge = "" if role == SOURCE else f"{entry['merge']:<{MERGE_WIDTH}}  "
+        say(f"{entry['name']:<{width}}  {entry['role']:<{role_width}}  {merge}{entry['words']}")
     return OK
 
 
@@ -62,7 +65,8 @@ COMMAND = Command(
     "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
     "statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule,\n"
     "kernel, search_engine; source lists data sets, generators and readers.\n"
-    "The name of a module, such as tree, lists its components.",
+    "The name of a module, such as tree, lists its components.\n"
+    "The third column says how exactly models of parts of a stream can be merged.",
     (
         Option(("which",), "role or module", value="ROLE", optional=True, complete="role"),
         Option(("--role",), "role", value="ROLE", complete="role"),

@@ -60,15 +60,6 @@ class Metric(_core.Metric, Measure):
                 error.add_note(f"at row {row}")
                 raise
 
-    def merge(self, other: Any) -> None:
-        """Merge the same metric of another stream, where the result is exact.
-
-        The labels of both must have arrived in the same order.
-        """
-        if type(other) is not type(self):
-            raise InvalidType(f"{self.name}: only the same metric can be merged, got {type(other).__name__}")
-        self._merge(other)
-
     def is_better_than(self, other: Any) -> bool:
         """Whether its value is better than that of another metric of the same kind."""
         return bool(self.get() > other.get() if self.bigger_is_better else self.get() < other.get())

@@ -70,16 +70,6 @@ class Sampler(_core.Sampler, Measure):
         """The rows of the sample with their targets, which are None where none was given."""
         return self._rows(False)
 
-    def merge(self, other: Any) -> None:
-        """Merge the same sampler after another part of the stream.
-
-        The result is a sample of both parts, with the same distribution as if one sampler had received all rows.
-        `other` does not change.
-        """
-        if type(other) is not type(self):
-            raise InvalidType(f"{self.name}: only the same sampler can be merged, got {type(other).__name__}")
-        self._merge(other)
-
     def inspect(self) -> Any:
         """Counts of the state as plain data."""
         return json.loads(self._inspect())

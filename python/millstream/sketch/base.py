@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from millstream import _core
 from millstream._measures import Measure, numbers
-from millstream.errors import InvalidType, MillstreamError
+from millstream.errors import MillstreamError
 from millstream.sketch.columns import is_column, keys_of, numbers_of
 
 __all__ = ["ErrorBound", "KeySketch", "NumberSketch", "Sketch"]
@@ -28,15 +28,6 @@ class Sketch(_core.Sketch, Measure):
     """The base class of sketches."""
 
     role: ClassVar[str] = "sketch"
-
-    def merge(self, other: Any) -> None:
-        """Merge the same sketch of another stream, which does not change.
-
-        Parameters that shape the sketch and the seed of its hash must be equal; otherwise nothing changes.
-        """
-        if not isinstance(other, _core.Sketch):
-            raise InvalidType(f"{self.name}: only the same sketch can be merged, got {type(other).__name__}")
-        self._merge(other)
 
     def error(self) -> ErrorBound:
         """The bound on the error of `query`, with the probability that a query keeps it."""

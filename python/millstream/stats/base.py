@@ -31,10 +31,6 @@ class Statistic(_core.Statistic, Measure):
         """Remove a number that was added before, where that is possible; `Rolling` needs no such removal."""
         self._revert(x, None, w)
 
-    def merge(self, other: Any) -> None:
-        """Merge the same statistic of another stream, where the result is exact."""
-        self._merge(self._same(other))
-
     def __iadd__(self, other: Any) -> Any:
         self.merge(other)
         return self

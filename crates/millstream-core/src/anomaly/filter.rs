@@ -12,6 +12,7 @@ use crate::declaration::{Built, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::learner::{Learner, Then};
+use crate::merging::Merger;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -128,6 +129,13 @@ impl<R: FilterRule> Part for Filter<R> {
 
     fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
         visit(&mut *self.detector);
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let state: State = unpack(R::NAME, merger.other.state)?;
+        let base: Option<State> = merger.base.map(|base| unpack(R::NAME, base.state)).transpose()?;
+        (self.taught, self.before) = (false, None);
+        self.detector.merge_state(&merger.inner(&state.model, base.as_ref().map(|base| &base.model[..])))
     }
 
     fn abilities(&self) -> Abilities {

@@ -26,6 +26,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::{combined_moments, unless_windowed, Merge, Merger};
 use crate::numeric::error_function::normal_below;
 use crate::numeric::magnitude::LARGEST;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -42,6 +43,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::AnomalyDetector,
     words: "Scores the distance of a row from the mean, under a normal distribution of each feature",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new(
             "window_size",
@@ -264,6 +266,28 @@ impl Part for GaussianScorer {
         self.features = features;
         self.changes.clear();
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            for (slot, feature) in side.slots(merger.ours).into_iter().zip(&there.features) {
+                if self.features.len() <= slot {
+                    self.features.resize_with(slot + 1, Feature::default);
+                }
+                let early = &mut self.features[slot].early;
+                let theirs = (feature.early.weight, feature.early.mean, feature.early.squares);
+                (early.weight, early.mean, early.squares) =
+                    combined_moments((early.weight, early.mean, early.squares), theirs, sign);
+            }
+        }
+        self.width = self.features.len();
+        self.changes.clear();
+        match self.features.iter().all(Feature::is_finite) {
+            true => Ok(()),
+            false => Err(Fault::overflow(NAME)),
+        }
     }
 
     fn abilities(&self) -> Abilities {

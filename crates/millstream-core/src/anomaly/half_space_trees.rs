@@ -27,6 +27,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{step_each, Learner, Then};
 use crate::limits::Limits;
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};
@@ -47,6 +48,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::AnomalyDetector,
     words: "Random trees that score how few recent rows were near a row",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new(
             "n_trees",

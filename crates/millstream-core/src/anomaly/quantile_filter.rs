@@ -7,6 +7,7 @@
 use super::filter::{build, FilterRule, MODEL, PROTECT};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::stats::RunningQuantile;
 
@@ -14,6 +15,9 @@ pub static DECLARATION: Declaration = Declaration {
     name: QuantileRule::NAME,
     role: Role::AnomalyDetector,
     words: "Calls a row an anomaly if its score reaches a quantile of the scores so far",
+    merge: Merge::none(
+        "its quantile depends on the scores in the order of rows: merge the detectors and filter afterwards",
+    ),
     parameters: &[
         MODEL,
         Parameter::new(

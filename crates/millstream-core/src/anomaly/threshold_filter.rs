@@ -7,12 +7,14 @@ use super::filter::{build, FilterRule, MODEL, PROTECT};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: ThresholdRule::NAME,
     role: Role::AnomalyDetector,
     words: "Calls a row an anomaly if its score reaches a threshold",
+    merge: Merge::approximate("its detector; which rows were not learned depends on their order"),
     parameters: &[
         MODEL,
         Parameter::new(

@@ -25,6 +25,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Want};
@@ -37,6 +38,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Clusterer,
     words: "Fuzzy ART: clusters are boxes that grow as far as the vigilance allows; new ones appear as needed",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         Parameter::new(
             "vigilance",

@@ -21,6 +21,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::prototype::{normalise, MOST_CLASSES};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Fuzzy ARTMAP: boxes of one class each, which grow and appear as rows require",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         Parameter::new(
             "vigilance",

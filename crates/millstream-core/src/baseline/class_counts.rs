@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{require, unpack};
+use crate::merging::Merger;
 use crate::row::{all_finite, most};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -63,6 +64,25 @@ impl ClassCounts {
         let fit = fit && (sum.is_infinite() || (sum - loaded.total).abs() <= 1e-3 * loaded.total);
         require(who, fit, "the counts do not add up to the total")?;
         Ok(loaded)
+    }
+
+    /// Add the counts of another part of the stream.
+    pub fn merge(&mut self, who: &str, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let other = Self::load(who, side.state)?;
+            for (&count, &code) in other.counts.iter().zip(side.codes).filter(|(_, &code)| code != u32::MAX) {
+                if self.counts.len() <= code as usize {
+                    self.counts.resize(code as usize + 1, 0.0);
+                }
+                let sum = &mut self.counts[code as usize];
+                *sum = (*sum + sign * count).max(0.0);
+            }
+            self.total = (self.total + sign * other.total).max(0.0);
+        }
+        match self.total.is_finite() {
+            true => Ok(()),
+            false => Err(Fault::overflow(who)),
+        }
     }
 
     pub fn memory(&self) -> usize {

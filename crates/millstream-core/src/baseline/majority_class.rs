@@ -7,6 +7,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
 use crate::learner::Learner;
+use crate::merging::{Merge, Merger};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "The most frequent class so far",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Classifier(Box::new(MajorityClass::default()))),
 };
@@ -41,6 +43,10 @@ impl Part for MajorityClass {
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.counts = ClassCounts::load(NAME, bytes)?;
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.counts.merge(NAME, merger)
     }
 
     fn memory(&self) -> usize {

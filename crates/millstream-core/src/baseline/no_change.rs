@@ -7,6 +7,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -18,6 +19,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "The class of the last example",
+    merge: Merge::ORDER,
     parameters: &[],
     build: |_| Ok(Built::Classifier(Box::new(NoChange::default()))),
 };

@@ -5,6 +5,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
 use crate::learner::Learner;
+use crate::merging::{Merge, Merger};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -18,6 +19,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Class probabilities equal to the class frequencies so far",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Classifier(Box::new(Prior::default()))),
 };
@@ -39,6 +41,10 @@ impl Part for Prior {
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.counts = ClassCounts::load(NAME, bytes)?;
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.counts.merge(NAME, merger)
     }
 
     fn memory(&self) -> usize {

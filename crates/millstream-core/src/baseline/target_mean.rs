@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::{combined_moments, Merge, Merger};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
@@ -21,6 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "The mean of the targets so far",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Regressor(Box::new(TargetMean::default()))),
 };
@@ -48,6 +50,19 @@ impl Part for TargetMean {
         require(NAME, sound, "a number is not finite")?;
         *self = loaded;
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut other = TargetMean::default();
+            other.load(side.state)?;
+            let ours = (self.count, self.mean, 0.0);
+            (self.count, self.mean, _) = combined_moments(ours, (other.count, other.mean, 0.0), sign);
+        }
+        match self.count.is_finite() && self.mean.is_finite() {
+            true => Ok(()),
+            false => Err(Fault::overflow(NAME)),
+        }
     }
 
     fn memory(&self) -> usize {

@@ -5,6 +5,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::parameters;
@@ -18,6 +19,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "basis.BSpline",
     role: Role::Transformer,
     words: "B-splines: smooth, local piecewise polynomials of the inputs",
+    merge: Merge::STATELESS,
     parameters: &[
         parameters::BOUNDS,
         Parameter::new(

@@ -4,6 +4,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::legendre::Orthonormal;
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "basis.Chebyshev",
     role: Role::Transformer,
     words: "Chebyshev polynomials of the inputs, between -1 and 1 on the bounds",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "order",

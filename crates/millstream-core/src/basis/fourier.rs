@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::parameters::{self, MOST_ORDER};
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "basis.Fourier",
     role: Role::Transformer,
     words: "Sines and cosines of the inputs; the bounds are one period",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "order",

@@ -10,6 +10,7 @@ use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merger;
 use crate::parameter::Arguments;
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -231,6 +232,26 @@ fn input_name(name: &Name) -> String {
 }
 
 impl Part for Basis {
+    /// Its functions follow from the names and the order of the first row.
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let mut there = self.clone();
+        there.load(merger.other.state)?;
+        there.bind(merger.other.schema);
+        if !there.is_frozen() {
+            return Ok(());
+        }
+        if !merger.other.is_ordered_as(merger.ours) {
+            return Err(Fault::value(
+                "cannot be merged: the features of the two parts differ, or came in another order, and the functions of a \
+                 basis depend on that",
+            ));
+        }
+        match self.is_frozen() {
+            true => Ok(()),
+            false => self.load(merger.other.state),
+        }
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }

@@ -11,6 +11,7 @@ use std::f64::consts::{PI, SQRT_2};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
 use super::cloud::Cloud;
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Gaussian bumps around the points of a grid, or around given centres",
+    merge: Merge::STATELESS,
     parameters: &[
         parameters::BOUNDS,
         Parameter::new(

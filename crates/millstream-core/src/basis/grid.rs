@@ -5,6 +5,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::parameters;
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "basis.Grid",
     role: Role::Transformer,
     words: "A lookup table on a grid of the inputs, linear between its points",
+    merge: Merge::STATELESS,
     parameters: &[
         parameters::BOUNDS,
         Parameter::new(

@@ -3,6 +3,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::legendre::Orthonormal;
@@ -14,6 +15,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "basis.Legendre",
     role: Role::Transformer,
     words: "Legendre polynomials of the inputs, orthogonal on the bounds",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "order",

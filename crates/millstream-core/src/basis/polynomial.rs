@@ -5,6 +5,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 use super::legendre::Orthonormal;
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Powers of the inputs: 1, x, x^2, ..., x^order",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "order",

@@ -20,6 +20,7 @@ use crate::cluster::online::{OnlineKMeans, Update, INIT, INIT_SIZE, N_CLUSTERS, 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::linear_model::Coordinates;
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Clusterer,
     words: "Sequential k-means: each row moves the nearest centre",
+    merge: Merge::none("centres of separate models do not correspond to each other: cluster the centres of both"),
     parameters: &[
         N_CLUSTERS,
         Parameter::new(

@@ -17,6 +17,7 @@ use crate::cluster::centres::Centres;
 use crate::cluster::online::{OnlineKMeans, Update, INIT, INIT_SIZE, N_CLUSTERS, REASSIGNMENT_RATIO, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::linear_model::Coordinates;
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
 const NAME: &str = "cluster.MiniBatchKMeans";
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Clusterer,
     words: "K-means whose centres move together after each batch of rows",
+    merge: Merge::none("centres of separate models do not correspond to each other: cluster the centres of both"),
     parameters: &[
         N_CLUSTERS,
         Parameter::new(

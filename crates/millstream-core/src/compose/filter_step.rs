@@ -2,6 +2,7 @@
 
 use crate::fault::Result;
 use crate::learner::Learner;
+use crate::merging::Merger;
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
@@ -30,6 +31,10 @@ impl Part for FilterStep {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.filter.load(bytes)
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.filter.merge_state(merger)
     }
 
     fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {

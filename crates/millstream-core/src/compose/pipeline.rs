@@ -17,6 +17,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::held::Estimator;
 use crate::key_use::KeyUses;
 use crate::learner::{predict_each, DecisionFunction, Interval, Learner, MiniBatch, Then};
+use crate::merging::{Merge, Merger, Side};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
@@ -32,6 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
     words: "A sequence of steps: transformers, optionally followed by a learner",
+    merge: Merge::COMPONENTS,
     parameters: &[
         Parameter::new(
             "steps",
@@ -471,39 +473,41 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         }
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        self.merge_classes(other, theirs, ours, &[])
-    }
-
-    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
-        let state: State = unpack(NAME, other)?;
-        require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
-        let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
-        for (step, bytes) in self.chain.steps.iter_mut().zip(&state.steps) {
-            let mut twin = step.duplicate();
-            twin.load(bytes)?;
-            twin.bind(&theirs);
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let count = self.chain.steps.len() + 1;
+        let read = |side: Side<'_>| -> Result<Vec<Vec<u8>>> {
+            let state: State = unpack(NAME, side.state)?;
+            require(NAME, state.steps.len() == count, "steps are missing")?;
+            Ok(state.steps.iter().map(|bytes| bytes.to_vec()).collect())
+        };
+        let theirs = read(merger.other)?;
+        let base = merger.base.map(read).transpose()?;
+        let mut ours = merger.ours.clone();
+        let mut their_schema = merger.other.schema.clone();
+        let mut base_schema = merger.base.map(|base| base.schema.clone());
+        for (index, step) in self.chain.steps.iter_mut().enumerate() {
             step.bind(&ours);
-            // The output of a basis depends on the order of its first inputs.
-            let fixed = twin.is_frozen() && theirs.names().eq(ours.names());
-            match (step.is_stateless(), fixed && step.is_frozen()) {
-                (true, _) => step.merge_state(bytes, &theirs, &ours)?,
-                (false, true) => {}
-                (false, false) if fixed => step.load(bytes)?,
-                (false, false) if twin.is_frozen() => return Err(Fault::value(
-                    "cannot be merged exactly: the features of the two halves differ, or came in another order, and \
-                         what a step before the last writes depends on that",
-                )),
-                (false, false) => return Err(Fault::value(
-                    "cannot be merged exactly: a step before the last learns, so each half was given rows that \
-                         were transformed by what that half alone had seen",
-                )),
-            }
-            (theirs, ours) = (twin.output(&theirs), step.output(&ours));
+            let base_bytes = base.as_ref().map(|base| &base[index][..]);
+            let inner = merger.inner(&theirs[index], base_bytes);
+            step.merge_state(&inner.named(&their_schema, base_schema.as_ref(), &ours))?;
+            step.bind(&ours);
+            let output = |bytes: &[u8], schema: &Schema| -> Result<Schema> {
+                let mut twin = step.duplicate();
+                twin.load(bytes)?;
+                twin.bind(schema);
+                Ok(twin.output(schema))
+            };
+            their_schema = output(&theirs[index], &their_schema)?;
+            base_schema = match (base_bytes, &base_schema) {
+                (Some(bytes), Some(schema)) => Some(output(bytes, schema)?),
+                _ => None,
+            };
+            ours = step.output(&ours);
         }
         let last = self.last.as_part_mut();
         last.bind(&ours);
-        last.merge_classes(&state.steps[state.steps.len() - 1], &theirs, &ours, codes)
+        let inner = merger.inner(&theirs[count - 1], base.as_ref().map(|base| &base[count - 1][..]));
+        last.merge_state(&inner.named(&their_schema, base_schema.as_ref(), &ours))
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {

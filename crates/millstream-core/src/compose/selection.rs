@@ -10,6 +10,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -40,6 +41,7 @@ pub static SELECT: Declaration = Declaration {
     name: "compose.Select",
     role: Role::Transformer,
     words: "Selects features by name, kind or pattern",
+    merge: Merge::STATELESS,
     parameters: PARAMETERS,
     build: |arguments| build(arguments, "compose.Select", true),
 };
@@ -48,6 +50,7 @@ pub static DROP: Declaration = Declaration {
     name: "compose.Drop",
     role: Role::Transformer,
     words: "Discards features by name, kind or pattern",
+    merge: Merge::STATELESS,
     parameters: PARAMETERS,
     build: |arguments| build(arguments, "compose.Drop", false),
 };
@@ -252,7 +255,8 @@ impl Part for Selection {
     }
 
     /// The selection depends on names and kinds only: merging adds output indices for new features.
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let ours = merger.ours;
         self.bind(ours);
         let fresh: Vec<u32> = self.fresh(ours.len(), |slot| ours.kinds()[slot]).collect();
         self.state.indices.resize(self.state.indices.len().max(ours.len()), NONE);

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, exp_m1, ln, ln_1p};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::preprocessing::transformed_target::{TargetMap, TransformedTarget, MODEL};
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regressor that learns a function of the target and predicts by its inverse",
+    merge: Merge::COMPONENTS,
     parameters: &[
         MODEL,
         Parameter::new(

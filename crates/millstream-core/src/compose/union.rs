@@ -11,6 +11,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{Merge, Merger, Side};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -26,6 +27,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Transformers side by side, whose features are concatenated",
+    merge: Merge::COMPONENTS,
     parameters: &[
         Parameter::new(
             "parts",
@@ -231,6 +233,30 @@ impl Part for Union {
         }
         self.width = seen.len() as u32;
         self.indices = state.indices;
+        self.undo.clear();
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let read = |side: Side<'_>| -> Result<State> {
+            let state: State = unpack(NAME, side.state)?;
+            require(NAME, state.parts.len() == self.parts.len(), "parts are missing")?;
+            Ok(state)
+        };
+        let theirs = read(merger.other)?;
+        let base = merger.base.map(read).transpose()?;
+        for index in 0..self.parts.len() {
+            let part = &mut self.parts[index];
+            part.bind(merger.ours);
+            let base = base.as_ref().map(|base| &base.parts[index][..]);
+            part.merge_state(&merger.inner(&theirs.parts[index], base))?;
+            part.bind(merger.ours);
+            let width = part.output(merger.ours).len();
+            // Features that no example had yet are written behind the others.
+            if !theirs.indices[index].is_empty() {
+                self.give_places(index, width);
+            }
+        }
         self.undo.clear();
         Ok(())
     }

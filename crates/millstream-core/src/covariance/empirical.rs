@@ -14,6 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -29,6 +30,7 @@ pub static EMPIRICAL_COVARIANCE: Declaration = Declaration {
     name: "covariance.EmpiricalCovariance",
     role: Role::CovarianceEstimator,
     words: "Empirical covariance matrix",
+    merge: Merge::EXACT,
     parameters: &[DDOF],
     build: |arguments| Ok(build("covariance.EmpiricalCovariance", arguments.integer("ddof")? as f64)),
 };
@@ -37,6 +39,7 @@ pub static EMPIRICAL_PRECISION: Declaration = Declaration {
     name: "covariance.EmpiricalPrecision",
     role: Role::CovarianceEstimator,
     words: "Inverse of the empirical covariance matrix",
+    merge: Merge::EXACT,
     parameters: &[DDOF],
     build: |arguments| Ok(build("covariance.EmpiricalPrecision", arguments.integer("ddof")? as f64)),
 };

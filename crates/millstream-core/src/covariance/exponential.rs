@@ -13,6 +13,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -30,6 +31,7 @@ pub static EWA_COVARIANCE: Declaration = Declaration {
     name: "covariance.EwaCovariance",
     role: Role::CovarianceEstimator,
     words: "Exponentially weighted covariance matrix",
+    merge: Merge::ORDER,
     parameters: &[FADING_FACTOR],
     build: |arguments| Ok(build("covariance.EwaCovariance", arguments.float("fading_factor")?)),
 };
@@ -38,6 +40,7 @@ pub static EWA_PRECISION: Declaration = Declaration {
     name: "covariance.EwaPrecision",
     role: Role::CovarianceEstimator,
     words: "Inverse of the exponentially weighted covariance matrix",
+    merge: Merge::ORDER,
     parameters: &[FADING_FACTOR],
     build: |arguments| Ok(build("covariance.EwaPrecision", arguments.float("fading_factor")?)),
 };

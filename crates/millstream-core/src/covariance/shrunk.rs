@@ -22,6 +22,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_algebra::packed_triangle::triangle;
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_FOURTH_POWERS};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -39,6 +40,7 @@ pub static SHRUNK_COVARIANCE: Declaration = Declaration {
     name: "covariance.ShrunkCovariance",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix shrunk by a fixed amount",
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[Parameter::new(
         "shrinkage",
         Kind::Float(Bounds::UNIT),
@@ -52,6 +54,7 @@ pub static OAS: Declaration = Declaration {
     name: "covariance.OAS",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix with oracle approximating shrinkage",
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[],
     build: |_| Ok(build("covariance.OAS", Method::Oas)),
 };
@@ -60,6 +63,7 @@ pub static LEDOIT_WOLF: Declaration = Declaration {
     name: "covariance.LedoitWolf",
     role: Role::CovarianceEstimator,
     words: "Covariance matrix with Ledoit-Wolf shrinkage",
+    merge: Merge::exact("for rows without missing numbers, of the same features"),
     parameters: &[],
     build: |_| Ok(build("covariance.LedoitWolf", Method::LedoitWolf)),
 };

@@ -22,6 +22,7 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_algebra::symmetric_eigen::add;
+use crate::merging::Merge;
 use crate::numeric::dot;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
@@ -39,6 +40,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Ccipca::NAME,
     role: Role::Transformer,
     words: "Principal component analysis without a covariance matrix, for wide rows",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[
         N_COMPONENTS,
         Parameter::new(

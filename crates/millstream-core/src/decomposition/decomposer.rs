@@ -13,6 +13,7 @@ use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::linear_model::{named, Coordinates};
+use crate::merging::Merger;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -111,7 +112,7 @@ pub trait Method: Clone + Send + Sync + 'static {
         _indices: &[usize],
         _width: usize,
     ) -> Result<()> {
-        Err(Fault::value("cannot be merged exactly"))
+        Err(Fault::value("cannot be merged"))
     }
 }
 
@@ -256,15 +257,16 @@ impl<M: Method> Part for Decomposer<M> {
         checked
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let side = merger.without_base()?;
         let mut there = self.clone();
-        there.load(other)?;
+        there.load(side.state)?;
         for part in [&mut *self, &mut there] {
             if part.state.waiting.len() > 0 && !part.update() {
                 return Err(Fault::overflow(M::NAME));
             }
         }
-        let indices = self.state.coordinates.join(&there.state.coordinates, theirs, ours)?;
+        let indices = self.state.coordinates.join(&there.state.coordinates, side.schema, merger.ours)?;
         self.check_width()?;
         let indices: Vec<usize> = indices.iter().map(|&index| index as usize).collect();
         let width = self.state.coordinates.width();

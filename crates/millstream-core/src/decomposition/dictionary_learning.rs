@@ -19,6 +19,7 @@ use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_algebra::symmetric_eigen::add;
 use crate::linear_algebra::ThinSvd;
+use crate::merging::Merge;
 use crate::numeric::dot;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -40,6 +41,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: DictionaryLearning::NAME,
     role: Role::Transformer,
     words: "Sparse codes of rows in a dictionary that is learned with them",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[
         N_COMPONENTS.with_default(DefaultValue::Integer(10)).with_words("number of atoms, and of output features"),
         Parameter::new(

@@ -20,6 +20,7 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::linear_algebra::ThinSvd;
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
 
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: FrequentDirections::NAME,
     role: Role::Transformer,
     words: "Matrix sketch with an error bound after every row, and its principal directions",
+    merge: Merge::bounded("the bounds of both sketches add up"),
     parameters: &[
         N_COMPONENTS,
         Parameter::new(

@@ -6,6 +6,7 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::row::Scratch;
 
 use super::decomposer::{Decomposer, Method, Report, BATCH_SIZE, N_COMPONENTS};
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: IncrementalPca::NAME,
     role: Role::Transformer,
     words: "Principal component analysis of batches of rows, as in scikit-learn",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[N_COMPONENTS, BATCH_SIZE, WHITEN],
     build: |arguments| {
         Ok(Decomposer::build(IncrementalPca {

@@ -4,6 +4,7 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::Scratch;
 
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: IncrementalSvd::NAME,
     role: Role::Transformer,
     words: "Truncated singular value decomposition of batches of rows, without centring",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[
         N_COMPONENTS,
         BATCH_SIZE,

@@ -25,6 +25,7 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_algebra::symmetric_eigen::add;
+use crate::merging::Merge;
 use crate::numeric::digamma::exp_digamma;
 use crate::numeric::elementary::{exp, ln};
 use crate::numeric::random::Random;
@@ -43,6 +44,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Lda::NAME,
     role: Role::Transformer,
     words: "Topics of documents given as counts of words, with a vocabulary that may grow",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[
         N_COMPONENTS
             .with_default(DefaultValue::Integer(10))

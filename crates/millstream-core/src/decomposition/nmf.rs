@@ -19,6 +19,7 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_algebra::symmetric_eigen::add;
+use crate::merging::Merge;
 use crate::numeric::dot;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -38,6 +39,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Nmf::NAME,
     role: Role::Transformer,
     words: "Nonnegative matrix factorisation: rows as sums of nonnegative parts",
+    merge: Merge::none("components of separate models do not correspond to each other: use decomposition.PCA"),
     parameters: &[
         N_COMPONENTS.with_default(DefaultValue::Integer(10)).with_words("number of parts, and of output features"),
         BATCH_SIZE,

@@ -24,6 +24,7 @@ use crate::held::state::require;
 use crate::linear_algebra::packed_triangle::{add_products, triangle};
 use crate::linear_algebra::SymmetricEigen;
 use crate::linear_model::weight_vector::MOST_COORDINATES;
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Scratch};
 
@@ -45,6 +46,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Pca::NAME,
     role: Role::Transformer,
     words: "Principal component analysis from the exact covariance of all rows so far",
+    merge: Merge::exact("up to the signs of components"),
     parameters: &[
         N_COMPONENTS,
         Parameter::new(

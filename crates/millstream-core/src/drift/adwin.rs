@@ -13,6 +13,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
 use super::adaptive_window::{AdaptiveWindow, AdwinSettings, LARGEST};
@@ -23,6 +24,7 @@ pub static ADWIN: Declaration = Declaration {
     name: Adwin::NAME,
     role: Role::DriftDetector,
     words: "Adaptive windowing: a window that grows while its mean is constant",
+    merge: Merge::DETECTOR,
     parameters: &[
         significance("significance", 0.002, "significance level of drift at each check").formerly(&["delta"]),
         Parameter::new(

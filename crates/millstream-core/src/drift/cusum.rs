@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 
 use super::change_test::{build, too_large, ChangeTest, Direction, Verdict};
 use super::{grace_period, mode, Sides, ALLOWANCE, THRESHOLD, WARNING_FRACTION};
@@ -16,6 +17,7 @@ pub static CUSUM: Declaration = Declaration {
     name: Cusum::NAME,
     role: Role::DriftDetector,
     words: "Cumulative sum of deviations from the mean",
+    merge: Merge::DETECTOR,
     parameters: &[grace_period(30, &["min_instances"]), ALLOWANCE, THRESHOLD, mode("both")],
     build: |arguments| {
         Ok(build(Cusum {

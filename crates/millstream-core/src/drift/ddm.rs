@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
 use super::{deviations, grace_period};
@@ -17,6 +18,7 @@ pub static DDM: Declaration = Declaration {
     name: Ddm::NAME,
     role: Role::DriftDetector,
     words: "Drift detection method: the error rate against its minimum",
+    merge: Merge::DETECTOR,
     parameters: &[
         grace_period(30, &["warm_start"]),
         deviations("warning_threshold", 2.0, "number of standard deviations above the minimum for a warning"),

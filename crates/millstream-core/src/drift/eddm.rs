@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
 use super::{fraction, grace_period};
@@ -17,6 +18,7 @@ pub static EDDM: Declaration = Declaration {
     name: Eddm::NAME,
     role: Role::DriftDetector,
     words: "Early drift detection method: the distance between errors, for gradual drift",
+    merge: Merge::DETECTOR,
     parameters: &[
         grace_period(30, &["warm_start"]),
         fraction("warning_ratio", 0.95, "fraction of the maximum distance below which a warning is given")

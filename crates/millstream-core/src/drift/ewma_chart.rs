@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
@@ -23,6 +24,7 @@ pub static EWMA_CHART: Declaration = Declaration {
     name: EwmaChart::NAME,
     role: Role::DriftDetector,
     words: "Control chart of an exponentially weighted error rate",
+    merge: Merge::DETECTOR,
     parameters: &[
         grace_period(30, &["min_instances"]),
         Parameter::new(

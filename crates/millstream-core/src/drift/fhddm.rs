@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
@@ -19,6 +20,7 @@ pub static FHDDM: Declaration = Declaration {
     name: Fhddm::NAME,
     role: Role::DriftDetector,
     words: "Fast Hoeffding drift detection method: the error rate in a window against its minimum",
+    merge: Merge::DETECTOR,
     parameters: &[
         window_size("window_size", 100, "number of values in the window").formerly(&["sliding_window_size"]),
         significance("significance", 1e-6, "significance level of drift").formerly(&["confidence_level"]),

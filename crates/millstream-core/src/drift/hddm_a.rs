@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
 use super::{SIGNIFICANCE, TWO_SIDED, WARNING_SIGNIFICANCE};
@@ -16,6 +17,7 @@ pub static HDDM_A: Declaration = Declaration {
     name: HddmA::NAME,
     role: Role::DriftDetector,
     words: "Hoeffding's bounds on means before and after a cut, for abrupt drift",
+    merge: Merge::DETECTOR,
     parameters: &[SIGNIFICANCE, WARNING_SIGNIFICANCE, TWO_SIDED],
     build: |arguments| {
         Ok(build(HddmA {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
 use super::{fraction, SIGNIFICANCE, TWO_SIDED, WARNING_SIGNIFICANCE};
@@ -20,6 +21,7 @@ pub static HDDM_W: Declaration = Declaration {
     name: HddmW::NAME,
     role: Role::DriftDetector,
     words: "McDiarmid's bounds on weighted means before and after a cut, for gradual drift",
+    merge: Merge::DETECTOR,
     parameters: &[
         SIGNIFICANCE,
         WARNING_SIGNIFICANCE,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
@@ -23,6 +24,7 @@ pub static KSWIN: Declaration = Declaration {
     name: Kswin::NAME,
     role: Role::DriftDetector,
     words: "Kolmogorov-Smirnov test in a window, for any change of the distribution",
+    merge: Merge::DETECTOR,
     parameters: &[
         significance("significance", 0.005, "half of the significance level of the test at each value")
             .formerly(&["alpha"]),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
 use super::change_test::{build, too_large, ChangeTest, Direction, Verdict};
@@ -19,6 +20,7 @@ pub static PAGE_HINKLEY: Declaration = Declaration {
     name: PageHinkley::NAME,
     role: Role::DriftDetector,
     words: "Page-Hinkley test for a change of the mean",
+    merge: Merge::DETECTOR,
     parameters: &[
         grace_period(30, &["min_instances"]),
         ALLOWANCE,

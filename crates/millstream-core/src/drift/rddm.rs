@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
@@ -19,6 +20,7 @@ pub static RDDM: Declaration = Declaration {
     name: Rddm::NAME,
     role: Role::DriftDetector,
     words: "Reactive drift detection method: DDM that forgets old values of a long concept",
+    merge: Merge::DETECTOR,
     parameters: &[
         grace_period(129, &["warm_start"]),
         deviations("warning_threshold", 1.773, "number of standard deviations above the minimum for a warning"),

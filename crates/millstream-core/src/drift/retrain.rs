@@ -21,6 +21,7 @@ use crate::ensemble::bagged::Detector;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::learner::{step_each, DecisionFunction, Interval, Learner, Then};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, InnerDetector, Part};
 use crate::row::{Row, Scratch, Want};
@@ -35,6 +36,9 @@ pub static RETRAIN: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
     words: "A model that is replaced when its errors drift, by one trained since the warning",
+    merge: Merge::none(
+        "the model is replaced when its errors drift, which depends on the order of rows: merge models without it",
+    ),
     parameters: &[
         Parameter::new(
             "model",

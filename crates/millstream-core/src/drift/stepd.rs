@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::numeric::quantiles::outside_normal;
 
 use super::change_test::{build, ChangeTest, Direction, Verdict};
@@ -24,6 +25,7 @@ pub static STEPD: Declaration = Declaration {
     name: Stepd::NAME,
     role: Role::DriftDetector,
     words: "Statistical test of equal proportions: the recent error rate against that of all earlier values",
+    merge: Merge::DETECTOR,
     parameters: &[
         window_size("window_size", 30, "number of recent values"),
         significance("significance", 0.003, "significance level of drift at each value")

@@ -19,6 +19,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::part::Part;
 use crate::row::{Row, Scratch};
@@ -45,6 +46,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Online boosting: rows that a model misclassifies weigh more for the next model",
+    merge: Merge::ENSEMBLE,
     parameters: &[CLASSIFIER, N_MODELS, SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Classes>("model")?;

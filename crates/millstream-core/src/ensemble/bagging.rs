@@ -6,6 +6,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::task::{Classes, Numbers};
 
@@ -57,6 +58,7 @@ pub static BAGGING: Declaration = Declaration {
     name: "ensemble.Bagging",
     role: Role::Classifier,
     words: "Online bagging: classifiers that learn each row a random number of times, and vote",
+    merge: Merge::ENSEMBLE,
     parameters: &[CLASSIFIER, N_MODELS, poisson_rate(1.0), SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Classes>("model")?;
@@ -71,6 +73,7 @@ pub static BAGGING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.BaggingRegressor",
     role: Role::Regressor,
     words: "Online bagging: the average of regressors that learn each row a random number of times",
+    merge: Merge::ENSEMBLE,
     parameters: &[REGRESSOR, N_MODELS, poisson_rate(1.0), AGGREGATION, SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Numbers>("model")?;

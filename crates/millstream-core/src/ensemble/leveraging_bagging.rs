@@ -12,6 +12,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry;
 use crate::task::Classes;
@@ -36,6 +37,7 @@ pub static ADWIN_BAGGING: Declaration = Declaration {
     name: "ensemble.ADWINBagging",
     role: Role::Classifier,
     words: "Online bagging that replaces its worst model when the errors of a model grow",
+    merge: Merge::ENSEMBLE,
     parameters: &[CLASSIFIER, N_MODELS, poisson_rate(1.0), SIGNIFICANCE, SEED, N_THREADS],
     build: |arguments| {
         let resampling = Resampling::Poisson(Poisson::new(arguments.float("poisson_rate")?));
@@ -47,6 +49,7 @@ pub static LEVERAGING_BAGGING: Declaration = Declaration {
     name: "ensemble.LeveragingBagging",
     role: Role::Classifier,
     words: "Online bagging with more resampling, which replaces its worst model when the errors of a model grow",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         CLASSIFIER,
         N_MODELS,

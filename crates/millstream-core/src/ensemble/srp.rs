@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::task::{Classes, Numbers};
 
@@ -82,6 +83,7 @@ pub static CLASSIFIER_PATCHES: Declaration = Declaration {
     name: "ensemble.SRPClassifier",
     role: Role::Classifier,
     words: "Streaming random patches: classifiers on random features and rows, replaced when their errors grow",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         CLASSIFIER,
         N_MODELS,
@@ -106,6 +108,7 @@ pub static REGRESSOR_PATCHES: Declaration = Declaration {
     name: "ensemble.SRPRegressor",
     role: Role::Regressor,
     words: "Streaming random patches: regressors on random features and rows, replaced when their errors grow",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         REGRESSOR,
         N_MODELS,

@@ -15,6 +15,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{vote_each, Learner, Then};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -39,6 +40,7 @@ pub static STACKING: Declaration = Declaration {
     name: "ensemble.Stacking",
     role: Role::Classifier,
     words: "Stacking: a classifier of the predictions of other classifiers",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
@@ -57,6 +59,7 @@ pub static STACKING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.StackingRegressor",
     role: Role::Regressor,
     words: "Stacking: a regressor on the predictions of other regressors",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         REGRESSORS,
         Parameter::new(

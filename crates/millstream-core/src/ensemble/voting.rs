@@ -15,6 +15,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{bounded, most, Row, Scratch};
@@ -54,6 +55,9 @@ pub static VOTING: Declaration = Declaration {
     name: "ensemble.Voting",
     role: Role::Classifier,
     words: "Voting of different classifiers",
+    merge: Merge::none(
+        "the votes depend on errors in the order of rows: merge the members and build it from them",
+    ),
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
@@ -79,6 +83,9 @@ pub static VOTING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.VotingRegressor",
     role: Role::Regressor,
     words: "The average of different regressors",
+    merge: Merge::none(
+        "the votes depend on errors in the order of rows: merge the members and build it from them",
+    ),
     parameters: &[REGRESSORS, WEIGHTS, AGGREGATION, N_THREADS],
     build: |arguments| {
         let members = models::<Numbers>(arguments)?.into_iter().zip(weights(arguments)?);
@@ -94,6 +101,7 @@ pub static WEIGHTED_MAJORITY: Declaration = Declaration {
     name: "ensemble.WeightedMajority",
     role: Role::Classifier,
     words: "Voting of different classifiers, whose weights decrease with each mistake",
+    merge: Merge::ENSEMBLE,
     parameters: &[
         CLASSIFIERS,
         Parameter::new(

@@ -16,6 +16,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::key_table::{shown_key, Capacity, KeyTable, SavedTable, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -48,6 +49,7 @@ pub static AGG: Declaration = Declaration {
     name: AGG_NAME,
     role: Role::Transformer,
     words: "A statistic of a feature for each group of rows",
+    merge: Merge::none("the tables of keys of two models may have dropped different keys: learn the whole stream with one encoder"),
     parameters: &[
         Parameter::new("on", Kind::Name, DefaultValue::Required, "name of the feature that is summarised"),
         BY,
@@ -63,6 +65,7 @@ pub static TARGET_AGG: Declaration = Declaration {
     name: TARGET_AGG_NAME,
     role: Role::Transformer,
     words: "A statistic of the target for each group of rows",
+    merge: Merge::none("the tables of keys of two models may have dropped different keys: learn the whole stream with one encoder"),
     parameters: &[
         BY,
         HOW,

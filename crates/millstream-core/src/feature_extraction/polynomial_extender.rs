@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{bounded, Row, RowBuffer, Scratch};
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Products of features up to a degree",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "degree",
@@ -358,7 +360,8 @@ impl Part for PolynomialExtender {
     }
 
     /// The products depend on names and kinds only: merging adds those of new features.
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let ours = merger.ours;
         let kind = |slot: usize| ours.kinds()[slot];
         if self.has_fresh(ours.len(), kind) {
             self.check_size(ours.len(), kind)?;

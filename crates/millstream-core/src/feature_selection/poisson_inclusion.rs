@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::{Merge, Merger};
 use crate::numeric::elementary::{ln, ln_1p};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -30,6 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Includes each feature after a random number of occurrences",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "p",
@@ -121,14 +123,16 @@ impl Part for PoissonInclusion {
         self.due.bind(schema, |name| trials(p, Random::new(seed, hash_64(name)).open_unit()));
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        let there: State = unpack(NAME, other)?;
-        for (name, count) in theirs.names().zip(there.counts) {
-            let Some(here) = ours.slot(&name).map(|slot| slot as usize) else { continue };
-            if self.state.counts.len() <= here {
-                self.state.counts.resize(here + 1, 0);
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let there: State = unpack(NAME, side.state)?;
+            for (here, count) in side.slots(merger.ours).into_iter().zip(there.counts) {
+                if self.state.counts.len() <= here {
+                    self.state.counts.resize(here + 1, 0);
+                }
+                let ours = &mut self.state.counts[here];
+                *ours = if sign > 0.0 { ours.saturating_add(count) } else { ours.saturating_sub(count) };
             }
-            self.state.counts[here] = self.state.counts[here].saturating_add(count);
         }
         self.undo = Undo::default();
         Ok(())

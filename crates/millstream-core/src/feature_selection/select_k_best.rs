@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Keeps the k features that are most similar to the target",
+    merge: Merge::exact("with numbers as targets"),
     parameters: &[
         Parameter::new(
             "similarity",
@@ -256,29 +258,33 @@ impl Part for SelectKBest {
         Abilities { uses_target: true, keeps_missing: true, ..Abilities::default() }
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        let state: State = unpack(NAME, other)?;
-        if state.has_classes == Some(true) {
-            return Err(Fault::value("with classes cannot be merged exactly"));
-        }
-        if state.has_classes.is_none() {
-            return Ok(());
-        }
-        if self.table.has_classes == Some(true) {
-            return Err(Fault::value("cannot be merged: targets are labels here and numbers there"));
-        }
-        self.table.has_classes = Some(false);
-        for (name, statistics) in theirs.names().zip(&state.statistics) {
-            let Some(here) = ours.slot(&name).map(|slot| slot as usize) else { continue };
-            if here >= self.table.slots.len() {
-                self.table.slots.resize_with(here + 1, Vec::new);
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let state: State = unpack(NAME, side.state)?;
+            if state.has_classes == Some(true) {
+                return Err(Fault::value("cannot be merged with classes as targets: use numbers as targets"));
             }
-            for bytes in statistics {
-                let slot = &mut self.table.slots[here];
-                if slot.is_empty() {
-                    slot.push(self.similarity.duplicate());
+            if state.has_classes.is_none() {
+                continue;
+            }
+            if self.table.has_classes == Some(true) {
+                return Err(Fault::value("cannot be merged: targets are labels here and numbers there"));
+            }
+            self.table.has_classes = Some(false);
+            for (here, statistics) in side.slots(merger.ours).into_iter().zip(&state.statistics) {
+                if here >= self.table.slots.len() {
+                    self.table.slots.resize_with(here + 1, Vec::new);
                 }
-                slot[0].merge(bytes)?;
+                for bytes in statistics {
+                    let slot = &mut self.table.slots[here];
+                    if slot.is_empty() {
+                        slot.push(self.similarity.duplicate());
+                    }
+                    match sign > 0.0 {
+                        true => slot[0].merge(bytes)?,
+                        false => slot[0].merge_base(bytes)?,
+                    }
+                }
             }
         }
         self.spare_state = Spare::Unrelated;

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{combined_moments, Merge, Merger};
 use crate::numeric::magnitude::{check_row, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -26,6 +27,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Drops features whose variance is not above a threshold",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "threshold",
@@ -167,22 +169,17 @@ impl Part for VarianceThreshold {
     }
 
     /// Chan, Golub and LeVeque (1983): s = s₁ + s₂ + δ² n₁ n₂/n, exact up to rounding.
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        let mut there = self.clone();
-        there.load(other)?;
-        self.moments.grow(ours.len());
-        for (slot, name) in theirs.names().enumerate().take(there.moments.counts.len()) {
-            let Some(here) = ours.slot(&name).map(|slot| slot as usize) else { continue };
-            let (n2, m2, s2) =
-                (there.moments.counts[slot], there.moments.means[slot], there.moments.squares[slot]);
-            if n2 <= 0.0 {
-                continue;
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            self.moments.grow(merger.ours.len());
+            for (slot, here) in side.slots(merger.ours).into_iter().enumerate().take(there.moments.counts.len()) {
+                let theirs = (there.moments.counts[slot], there.moments.means[slot], there.moments.squares[slot]);
+                let ours = (self.moments.counts[here], self.moments.means[here], self.moments.squares[here]);
+                (self.moments.counts[here], self.moments.means[here], self.moments.squares[here]) =
+                    combined_moments(ours, theirs, sign);
             }
-            let (n1, m1) = (self.moments.counts[here], self.moments.means[here]);
-            let (n, delta) = (n1 + n2, m2 - m1);
-            self.moments.counts[here] = n;
-            self.moments.means[here] = m1 + delta * (n2 / n);
-            self.moments.squares[here] += s2 + delta * (n1 * (n2 / n)) * delta;
         }
         match self.moments.is_finite() {
             true => Ok(()),

@@ -24,6 +24,7 @@ use crate::ensemble::engine::Coupling;
 use crate::ensemble::threads::{self, N_THREADS};
 use crate::ensemble::vote_shares::VoteShares;
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::tree::{
     hoeffding_tree_classifier, regression_settings, settings, ClassificationSettings, Leaf, TreeLeaf,
@@ -60,6 +61,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Adaptive random forest: trees on random features and rows, replaced when their errors grow",
+    merge: Merge::TREE,
     parameters: &[
         N_MODELS,
         MAX_FEATURES,

@@ -15,6 +15,7 @@ use crate::ensemble::aggregation::{Aggregation, AGGREGATION};
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
 use crate::ensemble::combined::Ensemble;
 use crate::ensemble::threads::{self, N_THREADS};
+use crate::merging::Merge;
 use crate::parameter::Default as DefaultValue;
 use crate::tree::{hoeffding_tree_regressor, regression_settings, settings, RegressionLeaf, RegressionSettings};
 
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Adaptive random forest regressor: trees on random features and rows, replaced when their errors grow",
+    merge: Merge::TREE,
     parameters: &[
         N_MODELS,
         MAX_FEATURES,

@@ -3,14 +3,22 @@
 use crate::covariance::inverse;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::fault::{Fault, Result};
+use crate::labels::Labels;
+use crate::merging::Merger;
 use crate::row::Row;
 use crate::schema::{FeatureKind, Schema};
 use crate::table::{each_raw, Reader, Table};
 
-use super::merge::join;
 use super::{hold_boxed, Held, Source, TableRow};
 
-hold_boxed!(CovarianceEstimator, "covariance estimator");
+hold_boxed!(
+    CovarianceEstimator,
+    "covariance estimator",
+    fn merge(&mut self, merger: &Merger<'_>, _labels: &Labels) -> Result<()> {
+        let side = merger.without_base()?;
+        (**self).merge(side.state, &side.slots(merger.ours), merger.ours.len())
+    }
+);
 
 /// A row as numbers, with NaN for missing ones.
 fn numbers<'a>(x: Row<'a>, schema: &Schema, buffer: &'a mut Vec<f64>) -> Result<&'a [f64]> {
@@ -74,24 +82,6 @@ impl Held<Box<dyn CovarianceEstimator>> {
             let w = w.map_or(1.0, |w| w[row]);
             self.update(&mut TableRow { reader: &mut reader, raw }, w).map_err(|fault| fault.at_row(row))
         })
-    }
-
-    /// Merge the same estimator of another part of the stream, or leave everything as it was. Features are found by name.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.description != other.description {
-            return Err(Fault::value(format!("{}: only the same estimator can be merged", self.title)));
-        }
-        let mut schema = self.schema.clone();
-        let done = join(&mut schema, &other.schema).and_then(|()| {
-            let slots: Vec<usize> =
-                other.schema.names().filter_map(|name| schema.slot(&name)).map(|slot| slot as usize).collect();
-            self.part.merge(&other.part.save()?, &slots, schema.len())
-        });
-        done.map_err(|fault| fault.by(&self.title))?;
-        schema.mark();
-        self.schema = schema;
-        self.count = self.count.saturating_add(other.count);
-        Ok(())
     }
 
     /// Whether the row had a weight.

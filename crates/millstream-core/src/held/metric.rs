@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
+use crate::merging::Merger;
 use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::metrics::{PositiveClass, PositiveTracker};
 use crate::part::Part;
@@ -97,6 +98,25 @@ impl Holdable for LabelledMetric {
             truth_weights: self.positive.as_ref().map(|positive| positive.weights.clone()).unwrap_or_default(),
             metric: self.metric.save()?,
         })
+    }
+
+    fn merge(&mut self, merger: &Merger<'_>, labels: &Labels) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let state: State = unpack("the other metric", side.state)?;
+            self.metric.set_labels(labels);
+            self.metric.merge(&state.metric, side.codes, sign)?;
+            if let Some(positive) = &mut self.positive {
+                let theirs = PositiveTracker { wanted: positive.wanted.clone(), weights: state.truth_weights };
+                positive.merge(&theirs, side.codes, sign);
+            }
+            if sign > 0.0 {
+                let here = |code: u32| side.codes.get(code as usize).copied();
+                self.previous = state.previous.and_then(here).or(self.previous);
+            }
+        }
+        self.translation.clear();
+        self.metric.set_labels(labels);
+        Ok(())
     }
 
     fn load(&mut self, who: &str, saved: &Saved) -> Result<()> {
@@ -466,31 +486,6 @@ impl Held<LabelledMetric> {
             }
         }
         Outcome::Class(outcome)
-    }
-
-    /// Merge a metric of the same description that has scored another stream.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.description != other.description {
-            return Err(Fault::value(format!("{}: only the same metric can be merged", self.title)));
-        }
-        let mut labels = self.labels.clone();
-        for (code, label) in other.labels.entries().iter().enumerate() {
-            if label.as_ref().is_some_and(|label| labels.intern(label) as usize != code) {
-                return Err(Fault::value(format!(
-                    "{}: cannot merge metrics whose labels came in a different order",
-                    &self.title
-                )));
-            }
-        }
-        self.part.metric.merge(&other.part.metric.save()?).map_err(|fault| fault.by(&self.title))?;
-        self.labels = labels;
-        self.part.metric.set_labels(&self.labels);
-        if let (Some(mine), Some(theirs)) = (&mut self.part.positive, &other.part.positive) {
-            mine.merge(theirs);
-        }
-        self.part.previous = other.part.previous.or(self.part.previous);
-        self.count = self.count.saturating_add(other.count);
-        Ok(())
     }
 }
 

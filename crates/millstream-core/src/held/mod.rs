@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, FaultKind, Result};
 use crate::labels::Labels;
+use crate::merging::Merger;
 use crate::part::Part;
 use crate::registry;
 use crate::schema::Schema;
@@ -32,6 +33,7 @@ pub mod statistic;
 mod tables;
 mod transformer_run;
 
+pub use merge::{Origin, Seeds};
 pub use metric::{GivenPrediction, LabelledMetric};
 pub use mini_batches::Risk;
 pub use root::{Estimator, Root};
@@ -96,15 +98,25 @@ pub trait Holdable: Clone {
         self.part().save()
     }
 
+    /// See `Part::merge_state`; `labels` are those of both.
+    fn merge(&mut self, merger: &Merger<'_>, _labels: &Labels) -> Result<()> {
+        self.part_mut().merge_state(merger)
+    }
+
+    /// Which seeds two components must have to be merged.
+    fn seeds(&self) -> Seeds {
+        Seeds::Same
+    }
+
     /// Return to a saved state; `who` names the component in messages. After a fault it is unusable.
     fn load(&mut self, _who: &str, saved: &Saved) -> Result<()> {
         self.part_mut().load(&saved.state)
     }
 }
 
-/// `hold_boxed!(Trait, "word")` for a trait, a variant of `Built` and a role of one name.
+/// `hold_boxed!(Trait, "word")` for a trait, a variant of `Built` and a role of one name; further methods may follow.
 macro_rules! hold_boxed {
-    ($kind:ident, $word:literal) => {
+    ($kind:ident, $word:literal $(, $method:item)*) => {
         impl $crate::held::Holdable for Box<dyn $kind> {
             const WORD: &'static str = $word;
 
@@ -126,6 +138,8 @@ macro_rules! hold_boxed {
             fn part_mut(&mut self) -> &mut dyn $crate::part::Part {
                 &mut **self
             }
+
+            $($method)*
         }
 
         impl Clone for Box<dyn $kind> {
@@ -146,6 +160,8 @@ pub struct Held<P> {
     labels: Labels,
     /// Number of learned examples or of updates.
     pub(crate) count: u64,
+    /// The model that it continued, if that was recorded.
+    origin: Option<Origin>,
     pub(crate) part: P,
 }
 
@@ -171,7 +187,7 @@ impl<P: Holdable> Held<P> {
         let (mut schema, labels) = (Schema::default(), Labels::default());
         schema.limit_values(part.part().key_uses());
         let title = title(&description).into();
-        Held { title, description: Arc::new(description), schema, labels, count: 0, part }
+        Held { title, description: Arc::new(description), schema, labels, count: 0, origin: None, part }
     }
 
     pub fn description(&self) -> &Json {
@@ -229,7 +245,8 @@ impl<P: Holdable> Held<P> {
     pub fn seal(&self) -> Result<Sealed> {
         let state = self.part.save()?;
         let description = serde_json::to_string(&self.description).map_err(state::invalid_description)?;
-        state::seal(&Saving::new(&description, &self.schema, &self.labels, self.count), state)
+        let saving = Saving::new(&description, &self.schema, &self.labels, self.count).with_origin(self.origin);
+        state::seal(&saving, state)
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
@@ -254,6 +271,7 @@ impl<P: Holdable> Held<P> {
         self.schema.limit_values(self.part.part().key_uses());
         self.labels = saved.labels;
         self.count = saved.learned;
+        self.origin = saved.origin;
         Ok(())
     }
 }

@@ -4,12 +4,15 @@ use serde_json::Value as Json;
 
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
+use crate::labels::Labels;
 use crate::learner::Learner;
+use crate::merging::Merger;
 use crate::part::{Abilities, Part};
 use crate::schema::Schema;
 use crate::task::{Anomalies, Classes, Clusters, Numbers, Task};
 use crate::transformer::Transformer;
 
+use super::merge::check_classes;
 use super::state::Saved;
 use super::Holdable;
 
@@ -186,6 +189,15 @@ impl Holdable for Root {
     #[inline]
     fn missing_is_zero(&self) -> bool {
         self.abilities.missing_is_zero
+    }
+
+    fn merge(&mut self, merger: &Merger<'_>, labels: &Labels) -> Result<()> {
+        check_classes(labels, self.abilities.max_classes)?;
+        self.bind(merger.ours);
+        self.part_mut().merge_state(merger)?;
+        self.bind(merger.ours);
+        self.infallible = false;
+        Ok(())
     }
 
     fn load(&mut self, _who: &str, saved: &Saved) -> Result<()> {

@@ -16,6 +16,8 @@ use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::schema::Schema;
 
+use super::Origin;
+
 const MAGIC: &[u8; 8] = b"MILLSTRM";
 /// Raised when a reader of the old format could misread the new one; old versions keep loading.
 pub const FORMAT: u32 = 1;
@@ -34,6 +36,9 @@ pub struct Saved {
     pub labels: Labels,
     /// Number of learned examples or of updates.
     pub learned: u64,
+    /// The model that it continued; not in files without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     #[serde(with = "serde_bytes")]
     pub state: Vec<u8>,
 }
@@ -46,6 +51,8 @@ pub struct Saving<'a> {
     schema: &'a Schema,
     labels: &'a Labels,
     learned: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
     /// Empty, and the last field: see `seal`.
     state: &'static Bytes,
 }
@@ -53,7 +60,11 @@ pub struct Saving<'a> {
 impl<'a> Saving<'a> {
     pub fn new(description: &'a str, schema: &'a Schema, labels: &'a Labels, learned: u64) -> Self {
         let state = Bytes::new(&[]);
-        Saving { written_by: env!("CARGO_PKG_VERSION"), description, schema, labels, learned, state }
+        Saving { written_by: env!("CARGO_PKG_VERSION"), description, schema, labels, learned, origin: None, state }
+    }
+
+    pub fn with_origin(self, origin: Option<Origin>) -> Self {
+        Saving { origin, ..self }
     }
 }
 

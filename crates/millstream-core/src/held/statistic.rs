@@ -4,12 +4,32 @@
 //! float. Other numbers stay as they are, so that wrappers and windows need not know about labels.
 
 use crate::fault::{Fault, Result, Shown};
-use crate::labels::Label;
+use crate::labels::{Label, Labels};
+use crate::merging::Merger;
 use crate::statistic::Statistic;
 
 use super::{hold_boxed, Held};
 
-hold_boxed!(Statistic, "statistic");
+hold_boxed!(
+    Statistic,
+    "statistic",
+    fn merge(&mut self, merger: &Merger<'_>, _labels: &Labels) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut theirs = self.clone();
+            theirs.part_mut().load(side.state)?;
+            theirs.recode(&mut |x| match code_of(x).and_then(|code| side.codes.get(code as usize)) {
+                Some(&code) => coded(code),
+                None => x,
+            });
+            let state = theirs.part().save()?;
+            match sign > 0.0 {
+                true => (**self).merge(&state)?,
+                false => (**self).merge_base(&state)?,
+            }
+        }
+        Ok(())
+    }
+);
 
 /// The largest number of distinct strings.
 const MOST_LABELS: usize = 1 << 20;
@@ -141,25 +161,6 @@ impl Held<Box<dyn Statistic>> {
         } else {
             format!("{title}: y must be finite, got {y}")
         })
-    }
-
-    /// Merge a statistic of the same description that has summarised another stream.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.check_same(other)?;
-        if other.labels.is_empty() {
-            self.part.merge(&other.part.save()?).map_err(|fault| fault.by(&self.title))?;
-        } else {
-            let mut merged = self.clone();
-            let mut theirs = other.part.clone();
-            theirs.recode(&mut |x| match code_of(x).and_then(|code| other.labels.get(code)) {
-                Some(label) => coded(merged.labels.intern(label)),
-                None => x,
-            });
-            merged.part.merge(&theirs.save()?).map_err(|fault| fault.by(&self.title))?;
-            *self = merged;
-        }
-        self.count = self.count.saturating_add(other.count);
-        Ok(())
     }
 
     /// Remove a part of the stream: the inverse of `merge`.

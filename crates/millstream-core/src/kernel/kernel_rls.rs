@@ -19,6 +19,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merge;
 use crate::numeric::dot;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -37,6 +38,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Kernel recursive least squares over a dictionary of examples that approximates all others",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         KERNEL,
         Parameter::new(

@@ -12,6 +12,7 @@ use crate::fault::{Fault, Result, Shown};
 use crate::learner::{DecisionFunction, Learner};
 use crate::linear_model::softmax_regression::softmax;
 use crate::losses::Loss;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, most, Row, Scratch, Want};
@@ -75,6 +76,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     name: CLASSES,
     role: Role::Classifier,
     words: "Kernel classification by stochastic gradient descent, with or without a budget of points",
+    merge: Merge::EXEMPLARS,
     parameters: &CLASS_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, true)?;
@@ -86,6 +88,7 @@ pub static REGRESSOR: Declaration = Declaration {
     name: NUMBERS,
     role: Role::Regressor,
     words: "Kernel regression by stochastic gradient descent, with or without a budget of points",
+    merge: Merge::EXEMPLARS,
     parameters: &NUMBER_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, false)?;

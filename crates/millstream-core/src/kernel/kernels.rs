@@ -17,6 +17,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry;
 
@@ -166,6 +167,7 @@ pub static LINEAR: Declaration = Declaration {
     name: "kernel.Linear",
     role: Role::Kernel,
     words: "Linear kernel: the inner product of two examples",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Kernel(Kernel::Linear)),
 };
@@ -174,6 +176,7 @@ pub static POLYNOMIAL: Declaration = Declaration {
     name: "kernel.Polynomial",
     role: Role::Kernel,
     words: "Polynomial kernel: all products of up to degree features",
+    merge: Merge::SETTING,
     parameters: &[
         Parameter::new(
             "degree",
@@ -197,6 +200,7 @@ pub static RBF: Declaration = Declaration {
     name: "kernel.RBF",
     role: Role::Kernel,
     words: "Gaussian (radial basis function) kernel of the distance between two examples",
+    merge: Merge::SETTING,
     parameters: &[GAMMA],
     build: |arguments| Ok(Built::Kernel(Kernel::Rbf { gamma: arguments.float("gamma")? })),
 };
@@ -205,6 +209,7 @@ pub static LAPLACE: Declaration = Declaration {
     name: "kernel.Laplace",
     role: Role::Kernel,
     words: "Laplacian kernel: exponential of minus the L1 distance between two examples",
+    merge: Merge::SETTING,
     parameters: &[GAMMA],
     build: |arguments| Ok(Built::Kernel(Kernel::Laplace { gamma: arguments.float("gamma")? })),
 };
@@ -213,6 +218,7 @@ pub static SIGMOID: Declaration = Declaration {
     name: "kernel.Sigmoid",
     role: Role::Kernel,
     words: "Sigmoid kernel: hyperbolic tangent of the inner product",
+    merge: Merge::SETTING,
     parameters: &[SLOPE, COEF0],
     build: |arguments| {
         Ok(Built::Kernel(Kernel::Sigmoid { gamma: arguments.float("gamma")?, coef0: arguments.float("coef0")? }))

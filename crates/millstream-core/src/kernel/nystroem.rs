@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
@@ -33,6 +34,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Nystroem approximation of a kernel by landmarks, for linear learners at constant cost per example",
+    merge: Merge::none("landmarks depend on the order of rows: use kernel.RandomFourierFeatures"),
     parameters: &[
         KERNEL,
         Parameter::new(

@@ -13,8 +13,9 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::merging::{Merge, Merger};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Random cosine features that approximate an RBF kernel, for linear learners at constant cost per example",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "n_components",
@@ -114,6 +116,14 @@ impl RandomFourierFeatures {
 }
 
 impl Part for RandomFourierFeatures {
+    /// Frequencies are drawn by the index of a feature.
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        match merger.other.is_ordered_as(merger.ours) {
+            true => Ok(()),
+            false => Err(Fault::value("cannot be merged: the features of the two parts came in another order")),
+        }
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State {})
     }

@@ -13,6 +13,7 @@
 //! with this kernel are therefore in Python and store the strings of their points; the kernel itself is here.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 use super::kernels::Kernel;
@@ -28,6 +29,7 @@ pub static STRING: Declaration = Declaration {
     name: "kernel.String",
     role: Role::Kernel,
     words: "String kernel: substrings or subsequences that two strings have in common",
+    merge: Merge::SETTING,
     parameters: &[
         Parameter::new(
             "length",

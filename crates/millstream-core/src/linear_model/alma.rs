@@ -10,12 +10,14 @@ use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, MarginExample, UpdateRule};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Alma::NAME,
     role: Role::Classifier,
     words: "Approximate large margin: shrinking perceptron steps towards a fraction of the maximum margin",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         Parameter::new(
             "margin_slack",

@@ -14,6 +14,7 @@ use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::regression_update::{self, RegressionExample, RegressionUpdate as _};
 use crate::linear_model::weight_vector::Move;
+use crate::merging::{Merge, BY_PRECISION};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub const R: Parameter = Parameter::new(
@@ -27,6 +28,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     name: Arow::NAME,
     role: Role::Classifier,
     words: "Adaptive regularisation of weights: large steps for rare features, robust to label noise",
+    merge: Merge::approximate(BY_PRECISION),
     parameters: &[R, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Arow { r: arguments.float("r")? };
@@ -38,6 +40,7 @@ pub static REGRESSOR: Declaration = Declaration {
     name: ArowRegressor::NAME,
     role: Role::Regressor,
     words: "Adaptive regularisation of weights for regression: one adaptive learning rate per feature",
+    merge: Merge::approximate(BY_PRECISION),
     parameters: &[R, FULL, INTERCEPT],
     build: |arguments| {
         let rule = ArowRegressor { r: arguments.float("r")? };

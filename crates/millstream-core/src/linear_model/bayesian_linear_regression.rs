@@ -22,6 +22,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Interval, Learner};
+use crate::merging::{unless_forgetting, Merge, Merger};
 use crate::numeric::quantiles;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -39,6 +40,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Bayesian linear regression: prediction intervals at the cost of recursive least squares",
+    merge: Merge::EXACT.or(unless_forgetting),
     parameters: &[
         Parameter::new(
             "prior_precision",
@@ -157,11 +159,15 @@ impl Part for Bayesian {
         std::mem::size_of::<Self>() + self.recursion.memory() + 8 * self.noise.pulls.capacity()
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        let other: State = unpack(NAME, other)?;
-        let more = self.recursion.merge(other.recursion, theirs, ours)?;
-        self.noise.weight = (self.noise.weight + other.noise.weight).min(f64::MAX);
-        self.noise.surprise = (self.noise.surprise + other.noise.surprise + more).clamp(0.0, f64::MAX);
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let recursion = |bytes: &[u8]| unpack::<State>(NAME, bytes).map(|state| state.recursion);
+        let more = self.recursion.merge(merger, recursion)?;
+        for (side, sign) in merger.sides() {
+            let State { noise, .. } = unpack(NAME, side.state)?;
+            self.noise.weight = (self.noise.weight + sign * noise.weight).clamp(0.0, f64::MAX);
+            self.noise.surprise += sign * noise.surprise;
+        }
+        self.noise.surprise = (self.noise.surprise + more).clamp(0.0, f64::MAX);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::weight_vector::Move;
+use crate::merging::{Merge, BY_PRECISION};
 use crate::numeric::quantiles;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
@@ -36,6 +37,7 @@ pub static CW: Declaration = Declaration {
     name: Hard::NAME,
     role: Role::Classifier,
     words: "Confidence-weighted learning: the smallest change that is correct with a given probability",
+    merge: Merge::approximate(BY_PRECISION),
     parameters: &[CONFIDENCE, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Hard { phi: phi(arguments)? };
@@ -47,6 +49,7 @@ pub static SCW: Declaration = Declaration {
     name: Soft::NAME,
     role: Role::Classifier,
     words: "Soft confidence-weighted learning: confidence-weighted and robust to label noise",
+    merge: Merge::approximate(BY_PRECISION),
     parameters: &[
         CONFIDENCE,
         C,

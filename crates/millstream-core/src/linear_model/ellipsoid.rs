@@ -23,6 +23,7 @@ use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::weight_vector::Move;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 const BELOW_ONE: Bounds = Bounds { low: 0.0, low_included: true, high: 1.0, high_included: false };
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Ellipsoid::NAME,
     role: Role::Classifier,
     words: "Ellipsoid method: each mistake cuts the set of hypotheses consistent with all examples so far",
+    merge: Merge::none("ellipsoids of two models do not combine into one: use linear_model.AROW"),
     parameters: &[
         Parameter::new(
             "mode",

@@ -7,6 +7,7 @@ use crate::declaration::Built;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::losses::Loss;
+use crate::merging::Merger;
 use crate::parameter::Arguments;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
@@ -45,6 +46,10 @@ pub trait Engine: Clone + Send + Sync + 'static {
     }
     fn save(&self) -> Result<Vec<u8>>;
     fn load(&mut self, bytes: &[u8]) -> Result<()>;
+    /// See `Part::merge_state`.
+    fn merge(&mut self, _merger: &Merger<'_>) -> Result<()> {
+        Err(Fault::value("cannot be merged"))
+    }
     fn memory(&self) -> usize;
     fn inspect(&self, schema: &Schema) -> Json;
 }

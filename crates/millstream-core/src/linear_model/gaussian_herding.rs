@@ -11,11 +11,13 @@ use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::weight_vector::Move;
+use crate::merging::{Merge, BY_PRECISION};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Herding::NAME,
     role: Role::Classifier,
     words: "Gaussian herding: a distribution of weight vectors, each changed as little as possible",
+    merge: Merge::approximate(BY_PRECISION),
     parameters: &[C, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Herding { c: arguments.float("C")? };

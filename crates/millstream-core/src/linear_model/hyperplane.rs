@@ -269,6 +269,41 @@ impl Hyperplane {
         self.intercept_lag = next.intercept_lag;
     }
 
+    /// The opposite score.
+    pub fn negate(&mut self, rule: CoordinateRule) {
+        self.weights.negate(rule);
+        (self.intercept, self.intercept_lag) = (-self.intercept, -self.intercept_lag);
+    }
+
+    /// Merge the hyperplane of another part of the stream, by the rule of the optimiser; see `Weights::merge`.
+    pub fn merge(
+        &mut self,
+        settings: &HyperplaneSettings,
+        theirs: (&Hyperplane, &[u32]),
+        base: Option<(&Hyperplane, &[u32])>,
+        known: usize,
+        fraction: f64,
+    ) -> Result<()> {
+        let t = self.t + theirs.0.t - base.map_or(0.0, |(base, _)| base.t);
+        let steps = [self.t, theirs.0.t, t];
+        let inner =
+            |(hyperplane, indices): (&'_ Hyperplane, &'_ [u32])| (hyperplane.weights.clone(), indices.to_vec());
+        let (their_weights, their_indices) = inner(theirs);
+        let base = base.map(inner);
+        let base = base.as_ref().map(|(weights, indices)| (weights, &indices[..]));
+        let rule = settings.optimizer.rule;
+        self.weights.merge(rule, (&their_weights, &their_indices), base, known, fraction, steps);
+        let of_both = |ours: f64, theirs: f64| fraction * ours + (1.0 - fraction) * theirs;
+        let bias = of_both(self.bias(), theirs.0.bias());
+        self.intercept = of_both(self.intercept, theirs.0.intercept);
+        self.intercept_lag = if settings.averaging { (self.intercept - bias) * t } else { 0.0 };
+        self.t = t.max(0.0);
+        match self.weights.is_finite() && self.intercept.is_finite() && self.intercept_lag.is_finite() {
+            true => Ok(()),
+            false => Err(Fault::overflow(&settings.who)),
+        }
+    }
+
     /// Reject, after loading, a state that could not have been learned with `settings` and `width` coordinates.
     pub fn validate(&self, settings: &HyperplaneSettings, width: usize) -> Result<()> {
         let who = &settings.who;

@@ -17,6 +17,7 @@ use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::losses::Loss;
+use crate::merging::Merge;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Regressor,
     words:
         "Incremental risk minimisation: each example changes the function as little as possible over its domain",
+    merge: Merge::none("each example changes the function over its whole domain: use linear_model.RLS"),
     parameters: &[
         Parameter::new(
             "loss",

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{DecisionFunction, Learner};
 use crate::losses::Loss;
+use crate::merging::Merge;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Incremental risk minimisation for two or more classes",
+    merge: Merge::none("each example changes the function over its whole domain: use linear_model.AROW"),
     parameters: &[
         Parameter::new(
             "loss",

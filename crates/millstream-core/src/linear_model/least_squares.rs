@@ -22,6 +22,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::{Merge, Merger};
 use crate::part::Part;
 use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
@@ -43,6 +44,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Least squares: accumulates sums of products and solves for the weights when predicting",
+    merge: Merge::EXACT,
     parameters: &[hyperplane::L2, hyperplane::INTERCEPT],
     build: |arguments| {
         Ok(Built::Regressor(Box::new(LeastSquares {
@@ -174,21 +176,23 @@ impl Part for LeastSquares {
         std::mem::size_of::<Self>() + coordinates.memory() + scatter.memory() + solution
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        let other: State = unpack(NAME, other)?;
-        if other.scatter.width() == 0 {
-            return Ok(());
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut other: State = unpack(NAME, side.state)?;
+            if other.scatter.width() == 0 {
+                continue;
+            }
+            let indices = self.state.coordinates.join(&other.coordinates, side.schema, merger.ours)?;
+            self.widen()?;
+            let indices: Vec<usize> =
+                std::iter::once(0).chain(indices.iter().map(|index| *index as usize + 1)).collect();
+            other.scatter.multiply(sign);
+            if !self.state.scatter.merge(&other.scatter, &indices, self.intercept) {
+                return Err(Fault::overflow(NAME));
+            }
         }
-        let indices = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
-        self.widen()?;
-        let indices: Vec<usize> =
-            std::iter::once(0).chain(indices.iter().map(|index| *index as usize + 1)).collect();
         self.solution.take();
-        if self.state.scatter.merge(&other.scatter, &indices, self.intercept) {
-            Ok(())
-        } else {
-            Err(Fault::overflow(NAME))
-        }
+        Ok(())
     }
 
     fn inspect(&self, schema: &Schema) -> Json {

@@ -7,6 +7,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::losses::{logistic_slope, Loss};
+use crate::merging::{Merger, Side};
 use crate::optim::Features;
 use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Sparse};
@@ -267,6 +268,34 @@ impl Engine for Linear {
         state.hyperplane.validate(&self.settings, state.coordinates.width())?;
         self.state = state;
         Ok(())
+    }
+
+    fn merge(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let rule = self.settings.optimizer.rule;
+        let read = |side: Side<'_>| -> Result<State> {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            // The classes of a regressor have no codes.
+            if side.flips_classes() {
+                there.state.hyperplane.negate(rule);
+            }
+            Ok(there.state)
+        };
+        let theirs = read(merger.other)?;
+        let base = merger.base.map(read).transpose()?;
+        let State { coordinates, hyperplane } = &mut self.state;
+        let known = hyperplane.weights.len();
+        let indices = coordinates.join(&theirs.coordinates, merger.other.schema, merger.ours)?;
+        let base_indices = match (&base, merger.base) {
+            (Some(base), Some(side)) => coordinates.join(&base.coordinates, side.schema, merger.ours)?,
+            _ => Vec::new(),
+        };
+        hyperplane.weights.lie_apart();
+        hyperplane.weights.grow(coordinates.width(), rule, self.settings.averaging);
+        let base = base.as_ref().map(|base| (&base.hyperplane, &base_indices[..]));
+        self.gathered.clear();
+        let fraction = merger.our_fraction();
+        hyperplane.merge(&self.settings, (&theirs.hyperplane, &indices), base, known, fraction)
     }
 
     fn memory(&self) -> usize {

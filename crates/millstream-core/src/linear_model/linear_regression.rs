@@ -9,6 +9,7 @@ use crate::fault::{Fault, Result, Shown};
 use crate::learner::{Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
+use crate::merging::{Merge, Merger, BY_OPTIMIZER};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Sparse, Want};
@@ -21,6 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Linear regression by stochastic gradient descent",
+    merge: Merge::approximate(BY_OPTIMIZER),
     parameters: &[
         hyperplane::OPTIMIZER,
         Parameter::new(
@@ -86,6 +88,11 @@ impl<E: Engine> Part for LinearRegression<E> {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.engine.load(bytes)
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.engine.merge(merger)?;
+        Ok(())
     }
 
     fn memory(&self) -> usize {

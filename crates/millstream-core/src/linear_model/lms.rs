@@ -7,6 +7,7 @@ use crate::fault::{Fault, Shown};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::regression_update::{build, RegressionExample, RegressionUpdate};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 /// Keeps an example without features from dividing by 0.
@@ -16,6 +17,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Lms::NAME,
     role: Role::Regressor,
     words: "Least mean squares: a step along each example, proportional to its error",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         Parameter::new(
             "learning_rate",

@@ -8,6 +8,7 @@ use crate::fault::Result;
 use crate::learner::{DecisionFunction, Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
+use crate::merging::{Merge, Merger, BY_OPTIMIZER};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Sparse, Want};
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Logistic regression for two classes by stochastic gradient descent",
+    merge: Merge::approximate(BY_OPTIMIZER),
     parameters: &[
         hyperplane::OPTIMIZER,
         Parameter::new(
@@ -95,6 +97,12 @@ impl<E: Engine> Part for LogisticRegression<E> {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         self.engine.load(bytes)?;
+        self.started = self.engine.steps() > 0.0;
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.engine.merge(merger)?;
         self.started = self.engine.steps() > 0.0;
         Ok(())
     }

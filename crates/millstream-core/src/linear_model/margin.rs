@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::batch::{Batch, Rows};
+use crate::merging::{Merger, Side};
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
@@ -421,6 +422,66 @@ impl<R: UpdateRule> Part for MarginClassifier<R> {
             vector.validate(R::NAME, width, self.spread, self.intercept)?;
         }
         self.state = state;
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let read = |side: Side<'_>, classes: usize| -> Result<(Coordinates, Vec<WeightVector>, f64, f64)> {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            if there.state.vectors.is_empty() {
+                return Ok(Default::default());
+            }
+            // Two classes share one vector, until there is a third in one of the models.
+            if classes > 2 {
+                there.admit(there.classes().max(3) - 1);
+            }
+            let State { coordinates, mut vectors, t, moves, .. } = there.state;
+            if classes <= 2 {
+                vectors.iter_mut().filter(|_| side.flips_classes()).for_each(WeightVector::negate);
+                return Ok((coordinates, vectors, t, moves));
+            }
+            let mut placed = vec![WeightVector::new(); classes];
+            let fraction = 0.5;
+            for vector in &mut placed {
+                vector.grow(coordinates.width(), self.spread, self.intercept, fraction);
+            }
+            for (vector, &code) in vectors.into_iter().zip(side.codes).filter(|(_, &code)| code != u32::MAX) {
+                placed[code as usize] = vector;
+            }
+            Ok((coordinates, placed, t, moves))
+        };
+        let codes = merger.other.codes.iter().filter(|&&code| code != u32::MAX);
+        let classes = codes.map(|&code| code as usize + 1).fold(self.classes(), usize::max);
+        let (their_coordinates, theirs, t, moves) = read(merger.other, classes)?;
+        if theirs.is_empty() {
+            return Ok(());
+        }
+        let base = merger.base.map(|side| read(side, classes)).transpose()?;
+        let fresh = self.state.vectors.is_empty();
+        let known = self.state.coordinates.width();
+        let indices = self.state.coordinates.join(&their_coordinates, merger.other.schema, merger.ours)?;
+        let mut base_indices = Vec::new();
+        if let (Some((coordinates, ..)), Some(side)) = (&base, merger.base) {
+            base_indices = self.state.coordinates.join(coordinates, side.schema, merger.ours)?;
+        }
+        check_width(R::NAME, self.state.coordinates.width(), self.spread)?;
+        self.held = Savepoint::Nothing;
+        self.admit(classes.max(2) - 1);
+        let fraction = if fresh { 0.0 } else { merger.our_fraction() };
+        let prior = self.spread.variance() * if classes > 2 { 0.5 } else { 1.0 };
+        let form = (self.spread, prior, self.intercept);
+        for (code, (ours, theirs)) in self.state.vectors.iter_mut().zip(&theirs).enumerate() {
+            let of_base = base.as_ref().and_then(|(_, vectors, ..)| vectors.get(code));
+            let of_base = of_base.map(|base| (base, &base_indices[..]));
+            ours.merge(R::NAME, (theirs, &indices), of_base, known, fraction, form)?;
+        }
+        let (base_t, base_moves) = base.map_or((0.0, 0.0), |(_, _, t, moves)| (t, moves));
+        self.state.t += t - base_t;
+        self.state.moves += moves - base_moves;
+        if R::LENGTH {
+            self.state.length = self.state.vectors.iter().map(WeightVector::squared_length).sum();
+        }
         Ok(())
     }
 

@@ -21,6 +21,7 @@ pub mod linear_regression;
 pub mod lms;
 pub mod logistic_regression;
 pub mod margin;
+pub mod merged_weights;
 mod names;
 pub mod passive_aggressive;
 pub mod perceptron;

@@ -14,6 +14,7 @@ use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, MarginExample, UpdateRule};
 use crate::linear_model::regression_update::{self, RegressionExample, RegressionUpdate as _};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
 pub const C: Parameter = Parameter::new(
@@ -33,6 +34,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     name: PassiveAggressive::NAME,
     role: Role::Classifier,
     words: "Passive-aggressive classification: the smallest change that gives a margin of 1",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[C, MODE, INTERCEPT],
     build: |arguments| {
         let rule = PassiveAggressive { step: Step::new(arguments)? };
@@ -44,6 +46,7 @@ pub static REGRESSOR: Declaration = Declaration {
     name: Tube::NAME,
     role: Role::Regressor,
     words: "Passive-aggressive regression: the smallest change that reduces the error to epsilon",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         C,
         MODE,

@@ -4,11 +4,13 @@ use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, MarginExample, UpdateRule};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Perceptron::NAME,
     role: Role::Classifier,
     words: "Perceptron: a step along each misclassified example",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[INTERCEPT],
     build: |arguments| Ok(build(Perceptron, Spread::None, arguments.boolean("intercept")?)),
 };

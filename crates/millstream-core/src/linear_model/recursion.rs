@@ -15,6 +15,7 @@ use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
+use crate::merging::Merger;
 use crate::row::{all_finite, finite, Row, Scratch, Value};
 use crate::schema::Schema;
 
@@ -57,6 +58,33 @@ pub struct Taken {
     pub score: f64,
     /// Increase of the least sum of squares: (y − wᵀx)² / α.
     pub surprise: f64,
+}
+
+/// What the examples of some parts amount to.
+struct Normal {
+    /// Σ x xᵀ
+    information: Vec<f64>,
+    /// Σ y x
+    pulled: Vec<f64>,
+    /// Σ y² without the least sum of squares.
+    explained: f64,
+}
+
+impl Normal {
+    /// Add a part whose weight i is weight `indices[i]` here, or subtract it.
+    fn add(&mut self, state: &State, indices: &[usize], l2: f64, sign: f64) {
+        let (n, width) = (state.weights.len(), self.pulled.len());
+        let information = state.covariance.information();
+        for ((row, weight), &a) in information.chunks_exact(n.max(1)).zip(&state.weights).zip(indices) {
+            let pull = dot(row, &state.weights);
+            self.pulled[a] += sign * pull;
+            self.explained += sign * pull * weight;
+            for (number, &b) in row.iter().zip(indices) {
+                self.information[a * width + b] += sign * number;
+            }
+            self.information[a * width + a] -= sign * l2;
+        }
+    }
 }
 
 impl Recursion {
@@ -187,34 +215,31 @@ impl Recursion {
         Some(Taken { score, surprise })
     }
 
-    /// Merge the same learner of another component of the stream. Returns the increase of the sum of `surprise`
-    /// beyond that of both parts.
+    /// Merge the same learner of another part of the stream; `read` reads the state of a side. Returns the increase of the
+    /// sum of `surprise` beyond those of the parts.
     ///
-    /// The other part has w₂ and P₂ of ridge regression: its examples amount to Λ = P₂⁻¹ − l2 I and P₂⁻¹ w₂. As many
-    /// vectors r with targets t as Λ has rank, with Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, represent them and are learned
-    /// like examples: nothing is subtracted from P, which stays positive definite.
-    pub fn merge(&mut self, other: State, theirs: &Schema, ours: &Schema) -> Result<f64> {
-        if self.forgetting < 1.0 {
-            return Err(Fault::value(format!(
-                "cannot be merged with forgetting below 1, got {}: the weight of an example would depend on when those of \
-                 the other model came",
-                self.forgetting
-            )));
-        }
+    /// The examples of a part amount to Λ = P⁻¹ − l2 I and b = P⁻¹ w. As many vectors r with targets t as Λ has rank, with
+    /// Σ r rᵀ = Λ and Σ t r = b, represent them and are learned like examples: nothing is subtracted from P, which stays
+    /// positive definite. A base is subtracted from Λ and b of both parts, which are then learned from the beginning.
+    pub fn merge(&mut self, merger: &Merger<'_>, read: impl Fn(&[u8]) -> Result<State>) -> Result<f64> {
+        let other = read(merger.other.state)?;
+        let base = merger.base.map(|base| read(base.state)).transpose()?.filter(|base| !base.weights.is_empty());
         if other.weights.is_empty() {
             return Ok(0.0);
         }
-        let indices = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
+        let indices = self.indices(&other, merger.other.schema, merger.ours)?;
         self.widen(self.state.coordinates.width() + self.offset())?;
-        let indices: Vec<usize> =
-            (0..self.offset()).chain(indices.iter().map(|index| *index as usize + self.offset())).collect();
-        let n = other.weights.len();
-        let mut information = other.covariance.information();
-        let pulled: Vec<f64> = information.chunks_exact(n).map(|row| dot(row, &other.weights)).collect();
-        let explained = dot(&pulled, &other.weights);
-        for i in 0..n {
-            information[i * n + i] -= self.l2;
+        let n = self.state.weights.len();
+        let mut sums = Normal { information: vec![0.0; n * n], pulled: vec![0.0; n], explained: 0.0 };
+        sums.add(&other, &indices, self.l2, 1.0);
+        if let (Some(base), Some(side)) = (base, merger.base) {
+            sums.add(&base, &self.indices(&base, side.schema, merger.ours)?, self.l2, -1.0);
+            let ours = std::mem::take(&mut self.state);
+            sums.add(&ours, &(0..n).collect::<Vec<_>>(), self.l2, 1.0);
+            self.state = State { coordinates: ours.coordinates, ..State::default() };
+            self.widen(n)?;
         }
+        let Normal { information, pulled, explained } = sums;
         if !(all_finite(&information) && all_finite(&pulled)) {
             return Err(Fault::overflow(self.who));
         }
@@ -224,11 +249,17 @@ impl Recursion {
         for (r, t) in cholesky.columns().zip(&coefficients) {
             let x = &mut self.work.x;
             x.clear();
-            x.resize(self.state.weights.len(), 0.0);
-            indices.iter().zip(r).for_each(|(index, r)| x[*index] = r);
+            x.extend(r);
             more += self.follow(*t, 1.0).ok_or_else(|| Fault::overflow(self.who))?.surprise;
         }
         Ok(more)
+    }
+
+    /// Our index of each weight of another state.
+    fn indices(&mut self, other: &State, theirs: &Schema, ours: &Schema) -> Result<Vec<usize>> {
+        let indices = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
+        let offset = self.offset();
+        Ok((0..offset).chain(indices.iter().map(|index| *index as usize + offset)).collect())
     }
 
     /// Reject, after loading, a state that could not have been learned.

@@ -7,6 +7,7 @@ use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::{Merger, Side};
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, Scratch, Want};
@@ -167,6 +168,34 @@ impl<R: RegressionUpdate> Part for ResidualRegressor<R> {
             None => require(R::NAME, width == 0, "coordinates without weights")?,
         }
         self.state = state;
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let read = |side: Side<'_>| -> Result<State> {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            Ok(there.state)
+        };
+        let theirs = read(merger.other)?;
+        let base = merger.base.map(read).transpose()?;
+        let Some(vector) = theirs.vector else { return Ok(()) };
+        let known = self.state.coordinates.width();
+        let fresh = self.state.vector.is_none();
+        let indices = self.state.coordinates.join(&theirs.coordinates, merger.other.schema, merger.ours)?;
+        let mut base_indices = Vec::new();
+        if let (Some(base), Some(side)) = (&base, merger.base) {
+            base_indices = self.state.coordinates.join(&base.coordinates, side.schema, merger.ours)?;
+        }
+        let width = self.state.coordinates.width();
+        check_width(R::NAME, width, self.spread)?;
+        let ours = self.state.vector.get_or_insert_with(WeightVector::new);
+        ours.grow(width, self.spread, self.intercept, 1.0);
+        let of_base = base.as_ref().and_then(|base| base.vector.as_ref()).map(|base| (base, &base_indices[..]));
+        let fraction = if fresh { 0.0 } else { merger.our_fraction() };
+        let form = (self.spread, self.spread.variance(), self.intercept);
+        ours.merge(R::NAME, (&vector, &indices), of_base, known, fraction, form)?;
+        self.state.t += theirs.t - base.map_or(0.0, |base| base.t);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::{unless_forgetting, Merge, Merger};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{finite, Row, Scratch, Want};
@@ -32,6 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Recursive least squares: exact ridge regression on all examples so far",
+    merge: Merge::EXACT.or(unless_forgetting),
     parameters: &[
         Parameter::new(
             "l2",
@@ -72,8 +74,8 @@ impl Part for Rls {
         self.recursion.inspect(schema)
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
-        self.recursion.merge(unpack(NAME, other)?, theirs, ours).map(drop)
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.recursion.merge(merger, |bytes| unpack(NAME, bytes)).map(drop)
     }
 }
 

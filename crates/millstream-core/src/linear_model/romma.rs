@@ -13,6 +13,7 @@ use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, MarginExample, UpdateRule};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 use crate::parameter::{Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Classifier,
     words:
         "Relaxed online maximum margin: the shortest weights consistent with this example and the previous weights",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         Parameter::new(
             "aggressive",

@@ -75,6 +75,12 @@ impl Scatter {
         }
     }
 
+    /// Multiply all weights; by -1 for what is to be removed.
+    pub fn multiply(&mut self, factor: f64) {
+        self.weight *= factor;
+        self.sums.iter_mut().for_each(|sum| *sum *= factor);
+    }
+
     /// Merge another, whose coordinate i is coordinate `indices[i]` here; false if something would overflow.
     pub fn merge(&mut self, other: &Scatter, indices: &[usize], centred: bool) -> bool {
         for (i, &a) in indices.iter().enumerate() {

@@ -15,6 +15,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::hyperplane::{self, Hyperplane, HyperplaneSettings};
 use crate::linear_model::Coordinates;
+use crate::merging::{Merge, Merger, Side, BY_OPTIMIZER};
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{most, Row, Scratch, Want};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Logistic regression for any number of classes by stochastic gradient descent",
+    merge: Merge::approximate(BY_OPTIMIZER),
     parameters: &[
         hyperplane::OPTIMIZER,
         hyperplane::L2,
@@ -227,6 +229,49 @@ impl Part for SoftmaxRegression {
         let some = state.coordinates.width() == 0 || state.classes.iter().any(met);
         require(NAME, some, "coordinates without a class")?;
         self.state = state;
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let read = |side: Side<'_>| -> Result<State> {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            Ok(there.state)
+        };
+        let theirs = read(merger.other)?;
+        let base = merger.base.map(read).transpose()?;
+        let State { coordinates, classes } = &mut self.state;
+        let known = coordinates.width();
+        let indices = coordinates.join(&theirs.coordinates, merger.other.schema, merger.ours)?;
+        let base_indices = match (&base, merger.base) {
+            (Some(base), Some(side)) => coordinates.join(&base.coordinates, side.schema, merger.ours)?,
+            _ => Vec::new(),
+        };
+        let (rule, averaging) = (self.settings.optimizer.rule, self.settings.averaging);
+        for (class, &code) in theirs.classes.iter().zip(merger.other.codes).filter(|(_, &code)| code != u32::MAX) {
+            let code = code as usize;
+            if classes.len() <= code {
+                classes.resize_with(code + 1, Hyperplane::default);
+            }
+            let ours = &mut classes[code];
+            if !met(class) {
+                continue;
+            }
+            let known = if met(ours) { known.min(ours.weights.len()) } else { 0 };
+            let fraction = if met(ours) { merger.our_fraction() } else { 0.0 };
+            ours.weights.lie_apart();
+            ours.weights.grow(coordinates.width(), rule, averaging);
+            let base_codes = merger.base.map_or(&[][..], |base| base.codes);
+            let at = base_codes.iter().position(|&base| base as usize == code);
+            let base = base.as_ref().zip(at).and_then(|(base, at)| base.classes.get(at));
+            let base = base.map(|base| (base, &base_indices[..]));
+            ours.merge(&self.settings, (class, &indices), base, known, fraction)?;
+        }
+        for class in classes.iter_mut() {
+            class.weights.lie_apart();
+            class.weights.grow(coordinates.width(), rule, averaging);
+        }
+        self.held = None;
         Ok(())
     }
 

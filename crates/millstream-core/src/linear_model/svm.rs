@@ -12,12 +12,14 @@ use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, MarginExample, UpdateRule};
 use crate::linear_model::weight_vector::{Move, Spread};
+use crate::merging::{Merge, BY_COUNT};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Svm::NAME,
     role: Role::Classifier,
     words: "Linear support vector machine by subgradient descent on the hinge loss",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         Parameter::new(
             "method",

@@ -17,7 +17,10 @@ use crate::optim::Features;
 use crate::row::{all_finite, Value};
 use crate::schema::Schema;
 
+use crate::linear_algebra::PivotedCholesky;
+
 use super::covariance::{Covariance, Work, LEAST_VARIANCE};
+use super::merged_weights::{by_count, by_precision, Three};
 use super::weight_cells::{fit, Fetched, WeightCells};
 use super::{named, Coordinates};
 
@@ -29,11 +32,24 @@ pub enum Spread {
     Full(f64),
 }
 
+impl Spread {
+    /// The initial variance.
+    pub fn variance(self) -> f64 {
+        match self {
+            Spread::None => 1.0,
+            Spread::Diagonal(variance) | Spread::Full(variance) => variance,
+        }
+    }
+}
+
 /// The covariance of this many coordinates takes 64 MB, twice.
 pub const MOST_COORDINATES: usize = 4096;
 
 /// Maximum inflation of Σ or its inverse.
 const MOST_INFLATION: f64 = 1e100;
+
+/// Below this, a difference of two matrices is rounding error.
+const TOLERANCE: f64 = 1e-14;
 
 /// One step, as an update rule returns it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -366,6 +382,148 @@ impl WeightVector {
         let scale = std::mem::replace(&mut self.scale, 1.0);
         self.cells.multiply(scale);
         self.constant *= scale;
+    }
+
+    /// The opposite score.
+    pub fn negate(&mut self) {
+        self.scale = -self.scale;
+    }
+
+    /// Merge the vector of another part of the stream, whose coordinate i is coordinate `theirs.1[i]` here, and so for a
+    /// base: by count, or by precision where there is a covariance. `known` coordinates are ours, `fraction` is our part of
+    /// the examples, and `prior` the initial variance.
+    pub fn merge(
+        &mut self,
+        who: &str,
+        theirs: (&WeightVector, &[u32]),
+        base: Option<(&WeightVector, &[u32])>,
+        known: usize,
+        fraction: f64,
+        (spread, prior, intercept): (Spread, f64, bool),
+    ) -> Result<()> {
+        if let Spread::Full(_) = spread {
+            return self.merge_full(who, theirs, base, prior, intercept);
+        }
+        let width = self.cells.len();
+        let plain = |vector: &WeightVector| {
+            let (weights, variances) = vector.cells.clone().into_parts();
+            let weights: Vec<f64> = weights.iter().map(|w| vector.scale * w).collect();
+            let variances: Vec<f64> = variances.iter().map(|s| vector.inflation * s).collect();
+            (weights, variances)
+        };
+        let aligned = |(vector, indices): (&WeightVector, &[u32])| {
+            let (weights, variances) = plain(vector);
+            let mut cells = vec![None; width];
+            for (i, &index) in indices.iter().enumerate() {
+                cells[index as usize] = weights.get(i).map(|&w| (w, variances.get(i).copied().unwrap_or(prior)));
+            }
+            cells
+        };
+        let merged = |cell: Three<(f64, f64)>| match spread {
+            Spread::None => (by_count(cell.map(|(w, _)| w), fraction), 0.0),
+            _ => by_precision(cell, prior),
+        };
+        let of_constant = |vector: &WeightVector| {
+            let variance =
+                if vector.constant_spread > 0.0 { vector.inflation * vector.constant_spread } else { prior };
+            (vector.scale * vector.constant, variance)
+        };
+        let constants = Three {
+            ours: Some(of_constant(self)),
+            theirs: Some(of_constant(theirs.0)),
+            base: base.map(|(base, _)| of_constant(base)),
+        };
+        let constant = if intercept { merged(constants) } else { (0.0, 0.0) };
+        let (mut weights, mut variances) = plain(self);
+        let (their_cells, base_cells) = (aligned(theirs), base.map(aligned));
+        for index in 0..width {
+            let variance = variances.get(index).copied().unwrap_or(prior);
+            let cell = Three {
+                ours: (index < known).then(|| (weights[index], variance)),
+                theirs: their_cells[index],
+                base: base_cells.as_ref().and_then(|cells| cells[index]),
+            };
+            let (weight, variance) = merged(cell);
+            weights[index] = weight;
+            if let Some(place) = variances.get_mut(index) {
+                *place = variance.max(LEAST_VARIANCE);
+            }
+        }
+        if !(all_finite(&weights) && all_finite(&variances) && constant.0.is_finite()) {
+            return Err(Fault::overflow(who));
+        }
+        let diagonal = intercept && matches!(spread, Spread::Diagonal(_));
+        let constant_spread = if diagonal { constant.1.max(LEAST_VARIANCE) } else { 0.0 };
+        let cells = WeightCells::new(weights, variances);
+        *self = WeightVector { cells, constant: constant.0, constant_spread, ..WeightVector::new() };
+        Ok(())
+    }
+
+    /// By precision with a full covariance: what the other vector knows beyond the base, Λ = Λ₂ − Λ₀, is learned as vectors r
+    /// with targets t, as in `recursion`: Σ r rᵀ = Λ and Σ t r = Λ₂ w₂ − Λ₀ w₀.
+    fn merge_full(
+        &mut self,
+        who: &str,
+        theirs: (&WeightVector, &[u32]),
+        base: Option<(&WeightVector, &[u32])>,
+        prior: f64,
+        intercept: bool,
+    ) -> Result<()> {
+        let offset = usize::from(intercept);
+        let n = self.cells.len() + offset;
+        let (mut information, mut pulled) = (vec![0.0; n * n], vec![0.0; n]);
+        let mut unseen = vec![base.is_none(); n];
+        let mut add = |(vector, indices): (&WeightVector, &[u32]), sign: f64| {
+            let places: Vec<usize> = (0..offset).chain(indices.iter().map(|&i| i as usize + offset)).collect();
+            let weights = vector.plain_weights(intercept);
+            let matrix = vector.covariance.information();
+            for (row, &a) in matrix.chunks_exact(places.len().max(1)).zip(&places) {
+                let scaled = |number: &f64| sign * number / vector.inflation;
+                pulled[a] += row.iter().zip(&weights).map(|(number, w)| scaled(number) * w).sum::<f64>();
+                row.iter().zip(&places).for_each(|(number, &b)| information[a * n + b] += scaled(number));
+                // Without a base, each coordinate of the other vector started at the prior.
+                if sign > 0.0 && std::mem::take(&mut unseen[a]) {
+                    information[a * n + a] -= 1.0 / prior;
+                }
+            }
+        };
+        add(theirs, 1.0);
+        if let Some(base) = base {
+            add(base, -1.0);
+        }
+        let cholesky = PivotedCholesky::new(&information, n, TOLERANCE);
+        let coefficients = cholesky.coefficients(&pulled);
+        let mut weights = self.plain_weights(intercept);
+        self.covariance.multiply(self.inflation);
+        let mut work = Work::default();
+        for (r, t) in cholesky.columns().zip(&coefficients) {
+            let x = r;
+            let score = dot(&weights, &x);
+            let overflow = || Fault::overflow(who);
+            let alpha = self.covariance.propose(&x, 1.0, 1.0, f64::MAX, &mut work).ok_or_else(overflow)?;
+            let step = (t - score) / alpha;
+            weights.iter_mut().zip(&work.gain).for_each(|(w, k)| *w += step * k);
+            self.covariance.commit(&mut work);
+        }
+        if !all_finite(&weights) {
+            return Err(Fault::overflow(who));
+        }
+        let constant = if intercept { weights.remove(0) } else { 0.0 };
+        let covariance = std::mem::take(&mut self.covariance);
+        let cells = WeightCells::new(weights, Vec::new());
+        *self = WeightVector { cells, constant, covariance, ..WeightVector::new() };
+        Ok(())
+    }
+
+    /// The weights, the intercept first.
+    fn plain_weights(&self, intercept: bool) -> Vec<f64> {
+        let constant = intercept.then_some(self.constant);
+        let weights = self.cells.clone().into_parts().0;
+        constant.into_iter().chain(weights).map(|w| self.scale * w).collect()
+    }
+
+    pub fn squared_length(&self) -> f64 {
+        self.plain_weights(true).iter().map(|w| w * w).sum()
     }
 
     pub fn validate(&self, who: &str, width: usize, spread: Spread, intercept: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The declarations of the losses for classes.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 use super::Loss;
@@ -9,6 +10,7 @@ pub static LOGISTIC: Declaration = Declaration {
     name: "losses.Logistic",
     role: Role::Loss,
     words: "Logistic loss; its minimiser is the log-odds",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Logistic)),
 };
@@ -17,6 +19,7 @@ pub static HINGE: Declaration = Declaration {
     name: "losses.Hinge",
     role: Role::Loss,
     words: "Hinge loss of support vector machines; with margin 0, of the perceptron",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "margin",
         Kind::Float(Bounds::NOT_NEGATIVE),
@@ -31,6 +34,7 @@ pub static SQUARED_HINGE: Declaration = Declaration {
     name: "losses.SquaredHinge",
     role: Role::Loss,
     words: "Squared hinge loss: the square of the missing margin",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::SquaredHinge)),
 };
@@ -39,6 +43,7 @@ pub static MODIFIED_HUBER: Declaration = Declaration {
     name: "losses.ModifiedHuber",
     role: Role::Loss,
     words: "Squared hinge loss, linear for large errors: robust to outliers, with probabilities",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::ModifiedHuber)),
 };
@@ -47,6 +52,7 @@ pub static FOCAL: Declaration = Declaration {
     name: "losses.Focal",
     role: Role::Loss,
     words: "Logistic loss with less weight on well-classified examples",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "focusing",
         Kind::Float(Bounds::NOT_NEGATIVE),
@@ -61,6 +67,7 @@ pub static FOCAL_STAR: Declaration = Declaration {
     name: "losses.FocalStar",
     role: Role::Loss,
     words: "Focal loss in the simplified form of the paper's appendix",
+    merge: Merge::SETTING,
     parameters: &[
         Parameter::new("steepness", Kind::Float(Bounds::POSITIVE), Default::Float(2.0), "steepness of the loss")
             .formerly(&["gamma"]),

@@ -1,6 +1,7 @@
 //! The declarations of the losses for numbers.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 use super::Loss;
@@ -9,6 +10,7 @@ pub static SQUARED: Declaration = Declaration {
     name: "losses.Squared",
     role: Role::Loss,
     words: "Squared error; its minimiser is the mean",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Squared)),
 };
@@ -17,6 +19,7 @@ pub static ABSOLUTE: Declaration = Declaration {
     name: "losses.Absolute",
     role: Role::Loss,
     words: "Absolute error; its minimiser is the median",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Absolute)),
 };
@@ -25,6 +28,7 @@ pub static HUBER: Declaration = Declaration {
     name: "losses.Huber",
     role: Role::Loss,
     words: "Huber loss: squared for small errors, absolute for large ones",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "epsilon",
         Kind::Float(Bounds::POSITIVE),
@@ -38,6 +42,7 @@ pub static QUANTILE: Declaration = Declaration {
     name: "losses.Quantile",
     role: Role::Loss,
     words: "Pinball loss; its minimiser is the q-quantile",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "q",
         Kind::Float(Bounds::OPEN_UNIT),
@@ -52,6 +57,7 @@ pub static EPSILON_INSENSITIVE: Declaration = Declaration {
     name: "losses.EpsilonInsensitive",
     role: Role::Loss,
     words: "Absolute error beyond a margin, as in support vector regression",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "epsilon",
         Kind::Float(Bounds::NOT_NEGATIVE),
@@ -65,6 +71,7 @@ pub static POISSON: Declaration = Declaration {
     name: "losses.Poisson",
     role: Role::Loss,
     words: "Poisson loss for counts; the score is the log of the mean",
+    merge: Merge::SETTING,
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Poisson)),
 };

@@ -21,6 +21,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::labels::{Label, Labels};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::part::Part;
 use crate::row::Want;
@@ -29,6 +30,7 @@ pub static ROCAUC: Declaration = Declaration {
     name: "metrics.ROCAUC",
     role: Role::Metric,
     words: "Area under the ROC curve",
+    merge: Merge::EXACT,
     parameters: &[POSITIVE],
     build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.ROCAUC", true, arguments.label("pos_val")?)))),
 };
@@ -37,6 +39,7 @@ pub static PRAUC: Declaration = Declaration {
     name: "metrics.PRAUC",
     role: Role::Metric,
     words: "Area under the precision-recall curve (average precision)",
+    merge: Merge::EXACT,
     parameters: &[POSITIVE],
     build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.PRAUC", false, arguments.label("pos_val")?)))),
 };
@@ -268,12 +271,18 @@ impl Metric for Area {
         self.scores.scale(factor);
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.scores.positive.total.check(self.name, copy.scores.positive.total.value)?;
-        self.scores.negative.total.check(self.name, copy.scores.negative.total.value)?;
-        self.scores.merge(&copy.scores);
+        // Without a fixed positive class, it is the one with code 1.
+        let swapped = self.fixed.is_none() && (codes.first() == Some(&1) || codes.get(1) == Some(&0));
+        if swapped && copy.scores.has_shifts() {
+            return Err(Fault::value("cannot be merged: the labels came in another order: set pos_val"));
+        }
+        let theirs = if swapped { copy.scores.swapped() } else { copy.scores };
+        self.scores.positive.total.check(self.name, sign * theirs.positive.total.value)?;
+        self.scores.negative.total.check(self.name, sign * theirs.negative.total.value)?;
+        self.scores.merge(&theirs, sign);
         Ok(())
     }
 

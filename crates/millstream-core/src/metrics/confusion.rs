@@ -20,6 +20,7 @@ use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -66,6 +67,7 @@ macro_rules! declare {
             name: $name,
             role: Role::Metric,
             words: $words,
+            merge: Merge::EXACT,
             parameters: &[$($parameter),*],
             build: |arguments| {
                 let parameters: &[&str] = &[$($parameter.name),*];
@@ -333,21 +335,30 @@ impl Metric for Confusion {
         self.state.sums().for_each(|sum| sum.value *= factor);
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.state.total.check(self.name, copy.state.total.value)?;
-        self.state.total.merge(copy.state.total);
-        let classes = self.state.margins.len().max(copy.state.margins.len());
-        self.state.margins.resize(classes, Margin::default());
-        for (mine, theirs) in self.state.margins.iter_mut().zip(copy.state.margins) {
-            mine.truth.merge(theirs.truth);
-            mine.predicted.merge(theirs.predicted);
-            mine.correct.merge(theirs.correct);
+        self.state.total.check(self.name, sign * copy.state.total.value)?;
+        self.state.total.merge(copy.state.total, sign);
+        let here = |code: u32| codes.get(code as usize).copied().unwrap_or(code);
+        for (code, theirs) in (0..).zip(copy.state.margins) {
+            // A code without a label has no outcomes.
+            let Some(code) = Some(here(code) as usize).filter(|&code| code < MOST_CLASSES as usize) else {
+                continue;
+            };
+            if code >= self.state.margins.len() {
+                self.state.margins.resize(code + 1, Margin::default());
+            }
+            let mine = &mut self.state.margins[code];
+            mine.truth.merge(theirs.truth, sign);
+            mine.predicted.merge(theirs.predicted, sign);
+            mine.correct.merge(theirs.correct, sign);
         }
-        for (key, sum) in copy.state.cells {
-            self.state.cells.entry(key).or_default().merge(sum);
+        for ((truth, predicted), sum) in copy.state.cells {
+            let key = (here(truth), if predicted == NOTHING { NOTHING } else { here(predicted) });
+            self.state.cells.entry(key).or_default().merge(sum, sign);
         }
+        self.state.cells.retain(|_, sum| sum.count > 0);
         Ok(())
     }
 

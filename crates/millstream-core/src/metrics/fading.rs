@@ -10,6 +10,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::labels::Labels;
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -24,6 +25,7 @@ pub static FADING: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
     words: "Metric with exponentially fading weights of old outcomes",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new("metric", Kind::Part(&[Role::Metric]), DefaultValue::Required, "the metric"),
         Parameter::new(

@@ -10,6 +10,7 @@ use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::part::Part;
 
@@ -19,6 +20,7 @@ pub static KAPPA_TEMPORAL: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
     words: "Accuracy relative to predicting the previous label",
+    merge: Merge::ORDER,
     parameters: &[],
     build: |_| Ok(Built::Metric(Box::new(KappaTemporal::default()))),
 };

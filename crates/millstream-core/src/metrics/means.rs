@@ -19,6 +19,7 @@ use super::{overflow, wants_labels, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::Arguments;
 use crate::part::Part;
@@ -43,6 +44,7 @@ macro_rules! declare {
             name: $name,
             role: Role::Metric,
             words: $words,
+            merge: Merge::EXACT,
             parameters: &[],
             build: |arguments| build(arguments, $name, Error::$error),
         };)*
@@ -206,15 +208,15 @@ impl Metric for MeanMetric {
         self.state.total *= factor;
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], _codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.state.weight.check(self.name, copy.state.weight.value)?;
-        let total = self.state.total + copy.state.total;
+        self.state.weight.check(self.name, sign * copy.state.weight.value)?;
+        let total = self.state.total + sign * copy.state.total;
         if !total.is_finite() {
             return Err(overflow(self.name));
         }
-        self.state.weight.merge(copy.state.weight);
+        self.state.weight.merge(copy.state.weight, sign);
         self.state.total = total;
         Ok(())
     }

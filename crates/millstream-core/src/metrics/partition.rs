@@ -26,6 +26,7 @@ use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -61,6 +62,7 @@ macro_rules! declare {
             name: $name,
             role: Role::Metric,
             words: $words,
+            merge: Merge::EXACT,
             parameters: &[],
             build: |_| Ok(build($name, Agreement::$agreement)),
         };)*
@@ -80,6 +82,7 @@ pub static V_MEASURE: Declaration = Declaration {
     name: "metrics.VMeasure",
     role: Role::Metric,
     words: "Harmonic mean of homogeneity and completeness",
+    merge: Merge::EXACT,
     parameters: &[BETA],
     build: |arguments| Ok(build("metrics.VMeasure", Agreement::VMeasure(arguments.float("beta")?))),
 };
@@ -315,16 +318,19 @@ impl Metric for Partition {
         self.state.cells.values_mut().for_each(|sum| sum.value *= factor);
     }
 
-    fn merge(&mut self, other: &[u8]) -> Result<()> {
+    fn merge(&mut self, other: &[u8], codes: &[u32], sign: f64) -> Result<()> {
         let mut copy = self.clone();
         copy.load(other)?;
-        self.state.total.check(self.name, copy.state.total.value)?;
-        self.state.squares.check(self.name, copy.state.squares.value)?;
-        self.state.total.merge(copy.state.total);
-        self.state.squares.merge(copy.state.squares);
-        for (key, sum) in copy.state.cells {
-            self.state.cells.entry(key).or_default().merge(sum);
+        self.state.total.check(self.name, sign * copy.state.total.value)?;
+        self.state.squares.check(self.name, sign * copy.state.squares.value)?;
+        self.state.total.merge(copy.state.total, sign);
+        self.state.squares.merge(copy.state.squares, sign);
+        let here = |code: u32| codes.get(code as usize).copied().unwrap_or(code);
+        for ((class, cluster), sum) in copy.state.cells {
+            let key = (here(class), if cluster == NOTHING { NOTHING } else { here(cluster) });
+            self.state.cells.entry(key).or_default().merge(sum, sign);
         }
+        self.state.cells.retain(|_, sum| sum.count > 0);
         Ok(())
     }
 

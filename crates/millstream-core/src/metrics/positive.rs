@@ -141,8 +141,13 @@ impl PositiveTracker {
         Ok(())
     }
 
-    pub fn merge(&mut self, other: &PositiveTracker) {
-        (0..).zip(&other.weights).for_each(|(code, &w)| self.add(code, w));
+    /// Add the weights of another tracker, whose class codes are `codes` here, or subtract them.
+    pub fn merge(&mut self, other: &PositiveTracker, codes: &[u32], sign: f64) {
+        for (&code, &w) in codes.iter().zip(&other.weights).filter(|(&code, _)| code != u32::MAX) {
+            self.add(code, sign * w);
+            let weight = &mut self.weights[code as usize];
+            *weight = weight.max(0.0);
+        }
     }
 
     pub fn class(&self, labels: &Labels) -> Option<PositiveClass> {

@@ -10,6 +10,7 @@ use super::{overflow, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome, LARGEST_NUMBER};
 use crate::part::Part;
 
@@ -19,6 +20,7 @@ pub static R2: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
     words: "Coefficient of determination",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Metric(Box::new(Determination::default()))),
 };
@@ -113,6 +115,30 @@ impl Metric for Determination {
         self.weight.value *= factor;
         self.spread *= factor;
         self.residual *= factor;
+    }
+
+    /// The spreads of two parts are combined as by Chan, Golub and LeVeque (1983).
+    fn merge(&mut self, other: &[u8], _codes: &[u32], sign: f64) -> Result<()> {
+        let mut copy = *self;
+        copy.load(other)?;
+        let n = sign * copy.weight.value;
+        self.weight.check(NAME, n)?;
+        let mut next = *self;
+        next.weight.merge(copy.weight, sign);
+        if next.weight.count == 0 || next.weight.value <= 0.0 {
+            *self = Determination { weight: next.weight, ..Determination::default() };
+            return Ok(());
+        }
+        let delta = copy.mean - self.mean;
+        next.mean += delta * (n / next.weight.value);
+        let between = delta * (self.weight.value * (n / next.weight.value)) * delta;
+        next.spread = (self.spread + sign * copy.spread + between).max(0.0);
+        next.residual = (self.residual + sign * copy.residual).max(0.0);
+        if !(next.mean.is_finite() && next.spread.is_finite() && next.residual.is_finite()) {
+            return Err(overflow(NAME));
+        }
+        *self = next;
+        Ok(())
     }
 
     fn reset(&mut self) {

@@ -10,6 +10,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::labels::Labels;
+use crate::merging::Merge;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -22,6 +23,7 @@ pub static ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
     words: "Metric over a sliding window of outcomes",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new("metric", Kind::Part(&[Role::Metric]), DefaultValue::Required, "the metric"),
         Parameter::new(

@@ -129,11 +129,11 @@ impl ScoreHistogram {
         self.negative_shift.clear();
     }
 
-    pub fn merge(&mut self, other: &ScoreHistogram) {
-        self.positive.merge(&other.positive);
-        self.negative.merge(&other.negative);
-        merge(&mut self.positive_shift, &other.positive_shift);
-        merge(&mut self.negative_shift, &other.negative_shift);
+    pub fn merge(&mut self, other: &ScoreHistogram, sign: f64) {
+        self.positive.merge(&other.positive, sign);
+        self.negative.merge(&other.negative, sign);
+        merge(&mut self.positive_shift, &other.positive_shift, sign);
+        merge(&mut self.negative_shift, &other.negative_shift, sign);
     }
 
     pub fn is_valid(&self) -> bool {
@@ -152,11 +152,11 @@ impl ScoreHistogram {
     }
 }
 
-fn merge(mine: &mut Vec<f64>, theirs: &[f64]) {
+fn merge(mine: &mut Vec<f64>, theirs: &[f64], sign: f64) {
     if !theirs.is_empty() {
         mine.resize(BINS, 0.0);
     }
-    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += sign * theirs);
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -189,9 +189,12 @@ impl Side {
         self.bins.clear();
     }
 
-    pub fn merge(&mut self, other: &Side) {
-        self.total.merge(other.total);
-        merge(&mut self.bins, &other.bins);
+    pub fn merge(&mut self, other: &Side, sign: f64) {
+        self.total.merge(other.total, sign);
+        merge(&mut self.bins, &other.bins, sign);
+        if self.total.count == 0 {
+            self.bins.clear();
+        }
     }
 
     pub fn is_valid(&self) -> bool {

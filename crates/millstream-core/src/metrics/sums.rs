@@ -44,10 +44,13 @@ impl Sum {
         self.value = if self.count == 0 { 0.0 } else { self.value + w };
     }
 
-    /// Add another sum.
-    pub fn merge(&mut self, other: Sum) {
-        self.value += other.value;
-        self.count = self.count.saturating_add(other.count);
+    /// Add another sum, or subtract it.
+    pub fn merge(&mut self, other: Sum, sign: f64) {
+        self.count = match sign < 0.0 {
+            true => self.count.saturating_sub(other.count),
+            false => self.count.saturating_add(other.count),
+        };
+        self.value = if self.count == 0 { 0.0 } else { self.value + sign * other.value };
     }
 
     pub fn is_valid(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::ensemble::learner::MemberLearner;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{predict_each, Learner, Then};
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "One-vs-rest: multiclass classification with one binary classifier per class",
+    merge: Merge::approximate("member by member; a member learns from the first row of its class on"),
     parameters: &[Parameter::new(
         "model",
         Kind::Part(&[Role::Classifier]),
@@ -260,6 +262,32 @@ impl Part for OneVsRest {
                 learner.load(bytes)?;
                 members.push(OneClass { code: code as u32, learner });
             }
+        }
+        self.members = Members::new(members, 1);
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        let theirs: State = unpack(NAME, merger.other.state)?;
+        let base: Option<State> = merger.base.map(|base| unpack(NAME, base.state)).transpose()?;
+        let mut members: Vec<OneClass> = self.members.iter().cloned().collect();
+        for (bytes, &code) in theirs.members.iter().zip(merger.other.codes) {
+            let Some(bytes) = bytes.as_ref().filter(|_| code != u32::MAX) else { continue };
+            let index = members.iter().position(|member| member.code >= code).unwrap_or(members.len());
+            if members.get(index).is_none_or(|member| member.code != code) {
+                members.insert(index, OneClass { code, learner: self.unlearned.clone() });
+            }
+            let base_codes = merger.base.map_or(&[][..], |base| base.codes);
+            let at = base_codes.iter().position(|&base| base == code);
+            let of_base = base.as_ref().zip(at).and_then(|(base, at)| base.members.get(at)?.as_ref());
+            let mut inner = merger.inner(bytes, of_base.map(|bytes| &bytes[..]));
+            // A member has two classes, the others and its own.
+            inner.other.codes = &[0, 1];
+            if let Some(base) = &mut inner.base {
+                base.codes = &[0, 1];
+            }
+            members[index].bind(merger.ours);
+            members[index].learner.part_mut().merge_state(&inner)?;
         }
         self.members = Members::new(members, 1);
         Ok(())

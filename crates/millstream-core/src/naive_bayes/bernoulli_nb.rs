@@ -12,6 +12,7 @@
 //! words.
 
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::optim::Features;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Bernoulli::NAME,
     role: Role::Classifier,
     words: "Naive Bayes for features that are present or absent, such as the words of a document",
+    merge: Merge::EXACT,
     parameters: &[
         ALPHA,
         Parameter::new(

@@ -16,6 +16,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::{Merge, Merger};
 use crate::numeric::elementary::ln;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -35,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Naive Bayes for categories: nominal values, or integers from 0",
+    merge: Merge::EXACT,
     parameters: &[
         ALPHA,
         FIT_PRIOR,
@@ -258,16 +260,18 @@ impl Part for CategoricalNB {
         self.counts.commit();
     }
 
-    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
-        let other = self.restored(other)?;
-        self.counts.merge(&other.counts, codes, theirs, ours)?;
-        for (class, &code) in other.classes.iter().zip(codes).filter(|(_, &code)| code != u32::MAX) {
-            self.prior.check(NAME, code)?;
-            let code = code as usize;
-            let sums = class_prior::added(&self.classes, code, class.count, 0.0);
-            let Some(sums) = sums else { return Err(Fault::overflow(NAME)) };
-            self.classes.resize(self.classes.len().max(code + 1), ClassSums::default());
-            self.classes[code] = sums;
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let other = self.restored(side.state)?;
+            self.counts.merge(&other.counts, &side, merger.ours, sign)?;
+            for (class, &code) in other.classes.iter().zip(side.codes).filter(|(_, &code)| code != u32::MAX) {
+                self.prior.check(NAME, code)?;
+                let code = code as usize;
+                let sums = class_prior::added(&self.classes, code, sign * class.count, 0.0);
+                let Some(sums) = sums else { return Err(Fault::overflow(NAME)) };
+                self.classes.resize(self.classes.len().max(code + 1), ClassSums::default());
+                self.classes[code] = ClassSums { count: sums.count.max(0.0), ..sums };
+            }
         }
         self.rebuild();
         Ok(())

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
+use crate::merging::Side;
 use crate::schema::{FeatureKind, Schema};
 
 use super::count_table::CountTable;
@@ -108,8 +109,9 @@ impl CategoryCounts {
         }
     }
 
-    /// Add the counts of another part of the stream; `codes` are our class codes of theirs.
-    pub fn merge(&mut self, other: &CategoryCounts, codes: &[u32], theirs: &Schema, ours: &Schema) -> Result<()> {
+    /// Add the counts of another part of the stream, or subtract them.
+    pub fn merge(&mut self, other: &CategoryCounts, side: &Side<'_>, ours: &Schema, sign: f64) -> Result<()> {
+        let (codes, theirs) = (side.codes, side.schema);
         let unknown = || Fault::state("the saved state is not valid: a category without a name");
         let classes = codes.iter().filter(|&&code| code != NONE).map(|&code| code as usize + 1).max();
         self.grow_classes(classes.unwrap_or(0));
@@ -126,7 +128,7 @@ impl CategoryCounts {
                 };
                 for (&count, &code) in other.table.row(row).iter().zip(codes) {
                     if count > 0.0 && code != NONE {
-                        self.add(here as usize, category, code as usize, count);
+                        self.add(here as usize, category, code as usize, sign * count);
                     }
                 }
             }

@@ -11,9 +11,11 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::MODERATE;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::held::state::require;
+use crate::merging::{combined_moments, Side};
 use crate::row::{all_finite, Row, Scratch, Sparse, Value};
+use crate::schema::Schema;
 
 use super::gaussians::{Gaussians, Moments, Pairs, Step};
 use super::likelihood::{LogProduct, BLOCK};
@@ -69,7 +71,7 @@ struct Frequencies {
 }
 
 /// A class in a saved model; the rest is derived.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedClass {
     count: f64,
     #[serde(default, skip_serializing_if = "is_nothing")]
@@ -78,6 +80,74 @@ pub struct SavedClass {
     means: Vec<f64>,
     squares: Vec<f64>,
     nominals: Vec<Frequencies>,
+}
+
+impl SavedClass {
+    /// Merge the same class of another model, or subtract it. Features and values are found by name.
+    pub fn merge(&mut self, mut other: SavedClass, side: &Side<'_>, ours: &Schema, sign: f64) -> Result<()> {
+        let unknown = || Fault::state("the saved state is not valid: a value without a name");
+        let slots = side.slots(ours);
+        let width = slots.iter().take(other.means.len()).map(|slot| slot + 1).fold(self.means.len(), usize::max);
+        if self.count > 0.0
+            || !other.counts.is_empty()
+            || other.means.len() < width
+            || slots.iter().enumerate().any(|(i, &slot)| i != slot)
+        {
+            // Features that came with some examples only have counts of their own.
+            self.separate(width);
+            other.separate(other.means.len());
+        } else {
+            self.means.resize(width, 0.0);
+            self.squares.resize(width, 0.0);
+        }
+        let shared = other.counts.is_empty();
+        for (i, &slot) in slots.iter().enumerate().take(other.means.len()) {
+            let theirs = (if shared { other.count } else { other.counts[i] }, other.means[i], other.squares[i]);
+            let here = if self.counts.is_empty() { self.count } else { self.counts[slot] };
+            let (count, mean, squares) =
+                combined_moments((here, self.means[slot], self.squares[slot]), theirs, sign);
+            (self.means[slot], self.squares[slot]) = (mean, squares);
+            if let Some(own) = self.counts.get_mut(slot) {
+                *own = count;
+            }
+        }
+        self.count = (self.count + sign * other.count).max(0.0);
+        self.inherited = (self.inherited + sign * other.inherited).max(0.0);
+        // The usual case: every feature came with every example.
+        if self.counts.iter().all(|&count| count == self.count) {
+            self.counts.clear();
+        }
+        for (i, theirs) in other.nominals.into_iter().enumerate().filter(|(_, theirs)| theirs.total > 0.0) {
+            let slot = *slots.get(i).ok_or_else(unknown)?;
+            if self.nominals.len() <= slot {
+                self.nominals.resize_with(slot + 1, Frequencies::default);
+            }
+            let here = &mut self.nominals[slot];
+            for (code, &frequency) in theirs.by_code.iter().enumerate().filter(|(_, &frequency)| frequency > 0.0) {
+                let text = side.schema.values(i).text(code as u32).ok_or_else(unknown)?;
+                let code = ours.code(slot as u32, text).ok_or_else(unknown)? as usize;
+                if here.by_code.len() <= code {
+                    here.by_code.resize(code + 1, 0.0);
+                }
+                here.by_code[code] = (here.by_code[code] + sign * frequency).max(0.0);
+            }
+            here.total = (here.total + sign * theirs.total).clamp(0.0, self.count);
+            // Rounding of differences must not leave more than the total.
+            let total = here.total;
+            here.by_code.iter_mut().for_each(|frequency| *frequency = frequency.min(total));
+        }
+        Ok(())
+    }
+
+    /// Give each feature a count of its own.
+    fn separate(&mut self, width: usize) {
+        if self.counts.is_empty() {
+            self.counts = vec![self.count; self.means.len()];
+        }
+        for numbers in [&mut self.counts, &mut self.means, &mut self.squares] {
+            numbers.resize(width, 0.0);
+        }
+    }
 }
 
 fn is_nothing(number: &f64) -> bool {

@@ -13,6 +13,7 @@
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Complement::NAME,
     role: Role::Classifier,
     words: "Naive Bayes for counts that describes a class by all other classes, for uneven classes",
+    merge: Merge::EXACT,
     parameters: &[
         ALPHA,
         Parameter::new(

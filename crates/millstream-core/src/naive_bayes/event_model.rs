@@ -12,6 +12,7 @@ use crate::declaration::Built;
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::merging::Merger;
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};
@@ -170,19 +171,23 @@ impl<E: EventModel> WordsNB<E> {
         Ok(model)
     }
 
-    fn merge(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
-        let other = self.restored(other)?;
-        self.sums.words.merge(&other.sums.words, codes, theirs, ours)?;
-        for (class, &code) in other.sums.classes.iter().zip(codes).filter(|(_, &code)| code != u32::MAX) {
-            self.prior.check(E::NAME, code)?;
-            let code = code as usize;
-            if self.sums.classes.len() <= code {
-                self.sums.classes.resize(code + 1, ClassSums::default());
+    fn merge(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let other = self.restored(side.state)?;
+            self.sums.words.merge(&other.sums.words, &side, merger.ours, sign)?;
+            let classes = other.sums.classes.iter().zip(side.codes);
+            for (class, &code) in classes.filter(|(_, &code)| code != u32::MAX) {
+                self.prior.check(E::NAME, code)?;
+                let code = code as usize;
+                if self.sums.classes.len() <= code {
+                    self.sums.classes.resize(code + 1, ClassSums::default());
+                }
+                let sums = class_prior::added(&self.sums.classes, code, sign * class.count, 0.0);
+                let total = self.sums.classes[code].total + sign * class.total;
+                let Some(sums) = sums.filter(|_| total.is_finite()) else { return Err(Fault::overflow(E::NAME)) };
+                // Rounding must not leave less than nothing.
+                self.sums.classes[code] = ClassSums { count: sums.count.max(0.0), total: total.max(0.0) };
             }
-            let sums = class_prior::added(&self.sums.classes, code, class.count, 0.0);
-            let sums = sums.filter(|sums| (sums.total + class.total).is_finite());
-            let Some(sums) = sums else { return Err(Fault::overflow(E::NAME)) };
-            self.sums.classes[code] = ClassSums { total: sums.total + class.total, ..sums };
         }
         self.rebuild();
         Ok(())
@@ -263,8 +268,8 @@ impl<E: EventModel> Part for WordsNB<E> {
         self.sums.words.commit();
     }
 
-    fn merge_classes(&mut self, other: &[u8], theirs: &Schema, ours: &Schema, codes: &[u32]) -> Result<()> {
-        self.merge(other, theirs, ours, codes)
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.merge(merger)
     }
 
     fn memory(&self) -> usize {

@@ -14,6 +14,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Naive Bayes with Gaussian densities for numbers and smoothed frequencies for nominal values",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "alpha",
@@ -96,6 +98,25 @@ impl Part for GaussianNB {
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
         self.table = ClassTable::restored(state.classes, NAME, self.estimate)?;
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            let mut classes = self.table.saved();
+            for (class, &code) in
+                there.table.saved().into_iter().zip(side.codes).filter(|(_, &code)| code != u32::MAX)
+            {
+                let code = code as usize;
+                if classes.len() <= code {
+                    classes.resize_with(code + 1, SavedClass::default);
+                }
+                classes[code].merge(class, &side, merger.ours, sign)?;
+            }
+            self.table = ClassTable::restored(classes, NAME, self.estimate)?;
+        }
         Ok(())
     }
 

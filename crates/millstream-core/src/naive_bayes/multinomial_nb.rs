@@ -8,6 +8,7 @@
 //! V is the number of known words. The logarithm of the denominator is kept for each class.
 
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::optim::Features;
 
@@ -19,6 +20,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: Multinomial::NAME,
     role: Role::Classifier,
     words: "Naive Bayes for counts, such as those of the words of a document",
+    merge: Merge::EXACT,
     parameters: &[ALPHA, FIT_PRIOR, CLASS_PRIOR],
     build: |arguments| {
         let prior = ClassPrior::new(arguments)?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_model::Coordinates;
+use crate::merging::Side;
 use crate::optim::Features;
 use crate::row::Row;
 use crate::schema::Schema;
@@ -120,15 +121,16 @@ impl WordCounts {
         self.coordinates.shrink(self.width_before);
     }
 
-    /// Add the counts of another part of the stream; `codes` are our class codes of theirs.
-    pub fn merge(&mut self, other: &WordCounts, codes: &[u32], theirs: &Schema, ours: &Schema) -> Result<()> {
+    /// Add the counts of another part of the stream, or subtract them.
+    pub fn merge(&mut self, other: &WordCounts, side: &Side<'_>, ours: &Schema, sign: f64) -> Result<()> {
+        let (codes, theirs) = (side.codes, side.schema);
         let words = self.coordinates.join(&other.coordinates, theirs, ours)?;
         let classes = codes.iter().filter(|&&code| code != u32::MAX).map(|&code| code as usize + 1).max();
         self.table.grow_classes(classes.unwrap_or(0));
         for (row, &word) in other.words.iter().enumerate() {
             for (&count, &code) in other.table.row(row as u32).iter().zip(codes) {
                 if count > 0.0 && code != u32::MAX {
-                    self.add(words[word as usize], code as usize, count);
+                    self.add(words[word as usize], code as usize, sign * count);
                 }
             }
         }

@@ -15,6 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "neighbors.HNSW",
     role: Role::SearchEngine,
     words: "Approximate nearest neighbours by a hierarchical navigable small world graph",
+    merge: Merge::SETTING,
     parameters: &[
         Parameter::new(
             "m",

@@ -13,6 +13,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Learner, Neighbor, Neighbors};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value, Want};
@@ -65,6 +66,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     name: CLASSIFIER_NAME,
     role: Role::Classifier,
     words: "k-nearest neighbours over a window of the last rows, exact or by HNSW",
+    merge: Merge::EXEMPLARS,
     parameters: PARAMETERS,
     build: |arguments| {
         Ok(Built::Classifier(Box::new(NearestNeighbors::<Classes>::of(arguments, CLASSIFIER_NAME)?)))
@@ -75,6 +77,7 @@ pub static REGRESSOR: Declaration = Declaration {
     name: REGRESSOR_NAME,
     role: Role::Regressor,
     words: "k-nearest neighbours over a window of the last rows, exact or by HNSW, for regression",
+    merge: Merge::EXEMPLARS,
     parameters: PARAMETERS,
     build: |arguments| Ok(Built::Regressor(Box::new(NearestNeighbors::<Numbers>::of(arguments, REGRESSOR_NAME)?))),
 };

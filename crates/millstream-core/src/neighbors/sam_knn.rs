@@ -20,6 +20,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Learner, SlowRows};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -51,6 +52,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Classifier,
     words:
         "Nearest neighbours with a self-adjusting short-term memory and a long-term memory, for drift of any kind",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         N_NEIGHBORS,
         Parameter::new(

@@ -16,6 +16,7 @@ use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::{Coordinates, Stiffness, GROWTH, SCHEDULE, STIFFNESS};
+use crate::merging::Merge;
 use crate::optim::Features;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -35,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Small network; each example changes its function as little as possible over a region",
+    merge: Merge::none("hidden units of separate networks do not correspond to each other: combine predictions by ensemble.VotingRegressor"),
     parameters: &[
         BOUNDS,
         HIDDEN_UNITS,

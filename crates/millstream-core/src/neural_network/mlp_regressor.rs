@@ -11,6 +11,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
+use crate::merging::Merge;
 use crate::optim::{CoordinateRule, Features, Optimizer, Penalty, Step, Weights};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -28,6 +29,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "Neural network with one hidden layer of tanh units, by stochastic gradient descent",
+    merge: Merge::none("hidden units of separate networks do not correspond to each other: combine predictions by ensemble.VotingRegressor"),
     parameters: &[
         HIDDEN_UNITS,
         Parameter::new(

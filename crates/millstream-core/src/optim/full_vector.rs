@@ -5,6 +5,7 @@
 //! linear_model/full_vector, one file each. They treat the intercept like any other coordinate.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 use super::Schedule;
@@ -32,6 +33,7 @@ pub static ADAPTIVE: Declaration = Declaration {
     name: "optim.Adaptive",
     role: Role::Optimizer,
     words: "Scale-free, importance-aware steps as in VW; needs no tuning",
+    merge: Merge::FULL_VECTOR,
     parameters: &[Parameter::new(
         "learning_rate",
         Kind::Float(Bounds::POSITIVE),
@@ -47,6 +49,7 @@ pub static COIN_BETTING: Declaration = Declaration {
     name: "optim.CoinBetting",
     role: Role::Optimizer,
     words: "Parameter-free steps: each weight bets on the sign of its gradients",
+    merge: Merge::FULL_VECTOR,
     parameters: &[Parameter::new(
         "wealth",
         Kind::Float(Bounds::POSITIVE),
@@ -62,6 +65,7 @@ pub static ONLINE_NEWTON_STEP: Declaration = Declaration {
     name: "optim.OnlineNewtonStep",
     role: Role::Optimizer,
     words: "Steps scaled by the inverse of the summed outer products of gradients; logarithmic regret",
+    merge: Merge::FULL_VECTOR,
     parameters: &[
         Parameter::new(
             "learning_rate",

@@ -2,6 +2,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::{Merge, BY_COUNT, BY_CURVATURE};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
 use super::{CoordinateRule, FullVectorOptimizer, Optimizer, Schedule};
@@ -42,6 +43,7 @@ pub static SGD: Declaration = Declaration {
     name: "optim.SGD",
     role: Role::Optimizer,
     words: "Stochastic gradient descent",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[learning_rate(0.01)],
     build: |arguments| built(arguments, CoordinateRule::Sgd),
 };
@@ -50,6 +52,7 @@ pub static MOMENTUM: Declaration = Declaration {
     name: "optim.Momentum",
     role: Role::Optimizer,
     words: "Stochastic gradient descent with momentum",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[learning_rate(0.1), MOMENTUM_FACTOR],
     build: |arguments| built(arguments, CoordinateRule::Momentum { rho: arguments.float("momentum")? }),
 };
@@ -58,6 +61,7 @@ pub static NESTEROV: Declaration = Declaration {
     name: "optim.Nesterov",
     role: Role::Optimizer,
     words: "Nesterov momentum: the gradient is taken at the anticipated weights",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[learning_rate(0.1), MOMENTUM_FACTOR],
     build: |arguments| built(arguments, CoordinateRule::Nesterov { rho: arguments.float("momentum")? }),
 };
@@ -66,6 +70,7 @@ pub static ADA_GRAD: Declaration = Declaration {
     name: "optim.AdaGrad",
     role: Role::Optimizer,
     words: "One learning rate per weight that falls with the sum of its squared gradients",
+    merge: Merge::approximate(BY_CURVATURE),
     parameters: &[
         learning_rate(0.1),
         EPSILON,
@@ -92,6 +97,7 @@ pub static ADA_DELTA: Declaration = Declaration {
     name: "optim.AdaDelta",
     role: Role::Optimizer,
     words: "Steps scaled by running means of squared steps and gradients; no learning rate",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[fraction("rho", 0.95, "decay of the running means of squares"), EPSILON],
     build: |arguments| {
         built_without_rate(CoordinateRule::AdaDelta {
@@ -105,6 +111,7 @@ pub static RMS_PROP: Declaration = Declaration {
     name: "optim.RMSProp",
     role: Role::Optimizer,
     words: "One learning rate per weight by the running mean of its squared gradients",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         learning_rate(0.1),
         fraction("rho", 0.9, "decay of the running mean of squared gradients"),
@@ -120,6 +127,7 @@ pub static ADAM: Declaration = Declaration {
     name: "optim.Adam",
     role: Role::Optimizer,
     words: "Running means of gradients and of their squares, with bias correction",
+    merge: Merge::approximate(BY_COUNT),
     parameters: &[
         learning_rate(0.1),
         fraction("beta_1", 0.9, "decay of the running mean of gradients"),
@@ -140,6 +148,7 @@ pub static FTRL_PROXIMAL: Declaration = Declaration {
     name: "optim.FTRLProximal",
     role: Role::Optimizer,
     words: "Follow the regularised leader (FTRL-Proximal), for sparse weights of many features",
+    merge: Merge::approximate(BY_CURVATURE),
     parameters: &[
         Parameter::new(
             "learning_rate",

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry::{build_resolved, resolve};
 
@@ -73,6 +74,7 @@ pub static CONSTANT: Declaration = Declaration {
     name: "optim.Constant",
     role: Role::Schedule,
     words: "The same learning rate at every step",
+    merge: Merge::SETTING,
     parameters: &[LEARNING_RATE],
     build: |arguments| Ok(Built::Schedule(Schedule::Constant(arguments.float("learning_rate")?))),
 };
@@ -81,6 +83,7 @@ pub static INVERSE_SQUARE_ROOT: Declaration = Declaration {
     name: "optim.InverseSquareRoot",
     role: Role::Schedule,
     words: "A learning rate that falls as 1/sqrt(t), as in the regret bound of online gradient descent",
+    merge: Merge::SETTING,
     parameters: &[LEARNING_RATE],
     build: |arguments| Ok(Built::Schedule(Schedule::InverseSquareRoot(arguments.float("learning_rate")?))),
 };
@@ -89,6 +92,7 @@ pub static INVERSE_SCALING: Declaration = Declaration {
     name: "optim.InverseScaling",
     role: Role::Schedule,
     words: "A learning rate that falls as 1/t^power",
+    merge: Merge::SETTING,
     parameters: &[
         LEARNING_RATE,
         Parameter::new("power", Kind::Float(Bounds::NOT_NEGATIVE), Default::Float(0.5), "exponent of the decay"),
@@ -105,6 +109,7 @@ pub static OPTIMAL: Declaration = Declaration {
     name: "optim.Optimal",
     role: Role::Schedule,
     words: "Bottou's learning rate 1 / (l2 (t0 + t - 1)), for a problem with an L2 penalty",
+    merge: Merge::SETTING,
     parameters: &[Parameter::new(
         "l2",
         Kind::Float(Bounds::POSITIVE),

@@ -11,6 +11,8 @@ use crate::held::state::require;
 use crate::numeric;
 use crate::row::all_finite;
 
+use crate::linear_model::merged_weights::{by_count, by_curvature, Three};
+
 use super::paired::{self, Pair};
 use super::pairs::Pairs;
 use super::rules::{
@@ -299,6 +301,86 @@ impl Weights {
             std::mem::swap(&mut self.values, &mut spare.values);
         }
         sound
+    }
+
+    /// The opposite weights: those of a model whose two classes have the opposite codes.
+    pub fn negate(&mut self, rule: CoordinateRule) {
+        self.lie_apart();
+        let signed = matches!(
+            rule,
+            CoordinateRule::Momentum { .. }
+                | CoordinateRule::Nesterov { .. }
+                | CoordinateRule::Adam { .. }
+                | CoordinateRule::FtrlProximal { .. }
+        );
+        let memory = self.a.iter_mut().filter(|_| signed);
+        self.values.iter_mut().chain(&mut self.lag).chain(memory).for_each(|number| *number = -*number);
+    }
+
+    /// Merge other weights, whose coordinate i is coordinate `theirs.1[i]` here, and so for a base; `known` weights are
+    /// ours, `fraction` is our part of the examples, and the last are the numbers of steps of this, of the other and of the merged model.
+    pub fn merge(
+        &mut self,
+        rule: CoordinateRule,
+        theirs: (&Weights, &[u32]),
+        base: Option<(&Weights, &[u32])>,
+        known: usize,
+        fraction: f64,
+        [t, other_t, merged_t]: [f64; 3],
+    ) {
+        self.lie_apart();
+        let width = self.len();
+        let aligned = |(weights, indices): (&Weights, &[u32])| {
+            let mut weights = weights.clone();
+            weights.lie_apart();
+            let mut cells: Vec<Option<[f64; 4]>> = vec![None; width];
+            for (i, &index) in indices.iter().enumerate() {
+                let at = |numbers: &[f64]| numbers.get(i).copied().unwrap_or(0.0);
+                cells[index as usize] =
+                    Some([at(&weights.values), at(&weights.a), at(&weights.b), at(&weights.lag)]);
+            }
+            cells
+        };
+        let (theirs, base) = (aligned(theirs), base.map(aligned));
+        for index in 0..width {
+            let own = |numbers: &[f64]| numbers.get(index).copied().unwrap_or(0.0);
+            let ours = (index < known).then(|| [own(&self.values), own(&self.a), own(&self.b), own(&self.lag)]);
+            let cell = Three { ours, theirs: theirs[index], base: base.as_ref().and_then(|base| base[index]) };
+            let part = |k: usize| cell.map(|cell| cell[k]);
+            let mut merged = [0, 1, 2].map(|k| by_count(part(k), fraction));
+            match rule {
+                CoordinateRule::AdaGrad { .. } => {
+                    (merged[0], merged[1]) = by_curvature(cell.map(|cell| (cell[0], cell[1])));
+                }
+                CoordinateRule::FtrlProximal { alpha, beta, l1, l2 } => {
+                    let (w, b) = by_curvature(cell.map(|cell| (cell[0], cell[2])));
+                    let (z, _) = by_curvature(cell.map(|cell| (cell[1], cell[2])));
+                    // Sums of gradients that were taken at different weights would overshoot: z follows from w.
+                    let a = match w == 0.0 {
+                        true => z.clamp(-l1, l1),
+                        false => -w * ((beta + b.sqrt()) / alpha + l2) - l1.copysign(w),
+                    };
+                    merged = [w, a, b];
+                }
+                _ => {}
+            }
+            let effective = Three {
+                ours: cell.ours.map(|cell| cell[0] - cell[3] / t.max(1.0)),
+                theirs: cell.theirs.map(|cell| cell[0] - cell[3] / other_t.max(1.0)),
+                base: None,
+            };
+            let lag = (merged[0] - by_count(effective, fraction)) * merged_t;
+            let numbers = [&mut self.values, &mut self.a, &mut self.b, &mut self.lag];
+            for (numbers, number) in numbers.into_iter().zip([merged[0], merged[1], merged[2], lag]) {
+                if let Some(place) = numbers.get_mut(index) {
+                    *place = number;
+                }
+            }
+        }
+    }
+
+    pub fn is_finite(&self) -> bool {
+        [&self.values, &self.a, &self.b, &self.lag].into_iter().all(|numbers| all_finite(numbers))
     }
 
     /// From now on, record overwritten values.
@@ -631,6 +713,20 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
 mod tests {
     use super::*;
     use crate::optim::{Penalty, Schedule};
+
+    /// Weights 2 and 6 with n = 3 and 1: w = (3 · 2 + 1 · 6) / 4 = 3 and n = 4. With α = 1, β = 1, l1 = ½ and l2 = 0,
+    /// z = −3 (1 + √4) − ½ = −19/2, from which the closed form gives w = (19/2 − ½) / 3 = 3 again.
+    #[test]
+    fn ftrl_is_merged_by_curvature() {
+        let rule = CoordinateRule::FtrlProximal { alpha: 1.0, beta: 1.0, l1: 0.5, l2: 0.0 };
+        let of = |w: f64, n: f64| {
+            let z = -w * (1.0 + n.sqrt()) - 0.5;
+            Weights { values: vec![w], a: vec![z], b: vec![n], ..Weights::default() }
+        };
+        let mut ours = of(2.0, 3.0);
+        ours.merge(rule, (&of(6.0, 1.0), &[0]), None, 1, 0.5, [3.0, 1.0, 4.0]);
+        assert_eq!((ours.values[0], ours.a[0], ours.b[0]), (3.0, -9.5, 4.0));
+    }
 
     /// However they lie, weights step, predict, grow and save the same.
     #[test]

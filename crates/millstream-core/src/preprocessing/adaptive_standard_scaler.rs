@@ -10,6 +10,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::bounded;
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to mean 0 and variance 1, with exponentially decaying weights",
+    merge: Merge::ORDER,
     parameters: &[Parameter::new(
         "fading_factor",
         Kind::Float(Bounds::FRACTION),

@@ -7,6 +7,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch};
@@ -19,6 +20,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Turns numbers into 1 above a threshold and 0 otherwise",
+    merge: Merge::STATELESS,
     parameters: &[Parameter::new(
         "threshold",
         Kind::Float(Bounds::ANY),
@@ -34,6 +36,10 @@ struct Binarizer {
 }
 
 impl Part for Binarizer {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
+        Ok(())
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&())
     }

@@ -10,6 +10,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_table::{Capacity, WhenFull, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as the number or the share of rows that have it",
+    merge: Merge::none("the tables of keys of two models may have dropped different keys: learn the whole stream with one encoder"),
     parameters: &[
         FEATURES,
         Parameter::new(

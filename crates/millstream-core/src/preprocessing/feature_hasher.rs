@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -30,6 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Hashes names and nominal values into a fixed number of columns",
+    merge: Merge::STATELESS,
     parameters: &[
         Parameter::new(
             "n_features",
@@ -151,7 +153,7 @@ impl Part for FeatureHasher {
         self.tokens.bind(schema, |token| hashing.column(token.as_bytes()));
     }
 
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
         Ok(())
     }
 

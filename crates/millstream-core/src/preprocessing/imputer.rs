@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{combined_moments, unless_previous, Merge, Merger};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Imputes missing values: mean, most frequent, previous or constant",
+    merge: Merge::EXACT.or(unless_previous),
     parameters: &[
         Parameter::new(
             "strategy",
@@ -55,6 +57,7 @@ pub static PREVIOUS: Declaration = Declaration {
     name: "preprocessing.PreviousImputer",
     role: Role::Transformer,
     words: "Imputes missing values by the previous value of the feature",
+    merge: Merge::ORDER,
     parameters: &[],
     build: |_| {
         Ok(Built::Transformer(Box::new(Imputer {
@@ -259,6 +262,42 @@ impl Part for Imputer {
         }
         self.state = state;
         self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            let there = there.state;
+            for (i, slot) in side.slots(merger.ours).into_iter().enumerate().take(there.estimates.len()) {
+                self.state.grow(slot + 1);
+                if there.frequencies[i].is_empty() {
+                    let number = |mean: f64| if mean.is_nan() { 0.0 } else { mean };
+                    let ours = (self.state.counts[slot], number(self.state.estimates[slot]), 0.0);
+                    let theirs = (there.counts[i], number(there.estimates[i]), 0.0);
+                    let (count, mean, _) = combined_moments(ours, theirs, sign);
+                    self.state.counts[slot] = count;
+                    self.state.estimates[slot] = if count > 0.0 { mean } else { f64::NAN };
+                    continue;
+                }
+                let frequencies = &mut self.state.frequencies[slot];
+                for (code, &frequency) in there.frequencies[i].iter().enumerate() {
+                    let text = side.schema.values(i).text(code as u32);
+                    let Some(code) = text.and_then(|text| merger.ours.code(slot as u32, text)) else { continue };
+                    if frequencies.len() <= code as usize {
+                        frequencies.resize(code as usize + 1, 0.0);
+                    }
+                    let sum = &mut frequencies[code as usize];
+                    *sum = (*sum + sign * frequency).max(0.0);
+                }
+                // The lowest code of the most frequent values.
+                let most = frequencies.iter().copied().fold(0.0, f64::max);
+                let code = frequencies.iter().position(|&frequency| frequency == most).unwrap_or(0);
+                self.state.estimates[slot] = code as f64;
+            }
+        }
+        self.undo = Undo { width: self.state.estimates.len(), changed: Vec::new() };
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{unless_windowed, Merge, Merger};
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
@@ -24,6 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to [-1, 1] by their largest absolute value so far; keeps sparse rows sparse",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[WINDOW_SIZE],
     build: |arguments| match window_size(arguments)? {
         Some(size) => Windowed::build(size, MaxAbs),
@@ -89,6 +91,20 @@ impl Part for MaxAbsScaler {
         require(NAME, sound, "a greatest value is negative or not finite")?;
         self.state = state;
         self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        // What is in the base is in both.
+        let mut there = self.clone();
+        there.load(merger.other.state)?;
+        for (slot, &greatest) in merger.other.slots(merger.ours).into_iter().zip(&there.state.greatest) {
+            if self.state.greatest.len() <= slot {
+                self.state.greatest.resize(slot + 1, 0.0);
+            }
+            self.state.greatest[slot] = self.state.greatest[slot].max(greatest);
+        }
+        self.undo = Undo { width: self.state.greatest.len(), changed: Vec::new() };
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{unless_windowed, Merge, Merger};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to a range by their minimum and maximum so far",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new("low", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "target of the minimum"),
         Parameter::new("high", Kind::Float(Bounds::ANY), DefaultValue::Float(1.0), "target of the maximum"),
@@ -183,6 +185,23 @@ impl Part for MinMaxScaler {
         require(NAME, extremes.least.iter().zip(&extremes.greatest).all(sound), "extremes out of order")?;
         self.extremes = extremes;
         self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        // What is in the base is in both.
+        let mut there = self.clone();
+        there.load(merger.other.state)?;
+        let extremes = there.extremes.least.iter().zip(&there.extremes.greatest);
+        for (slot, (&least, &greatest)) in merger.other.slots(merger.ours).into_iter().zip(extremes) {
+            self.extremes.grow(slot + 1);
+            let (here_least, here_greatest) = (&mut self.extremes.least[slot], &mut self.extremes.greatest[slot]);
+            (*here_least, *here_greatest) = (here_least.min(least), here_greatest.max(greatest));
+            if *here_least <= *here_greatest && !(*here_greatest - *here_least).is_finite() {
+                return Err(Fault::overflow(NAME));
+            }
+        }
+        self.undo = Undo { width: self.extremes.least.len(), changed: Vec::new() };
         Ok(())
     }
 

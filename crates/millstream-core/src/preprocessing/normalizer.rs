@@ -7,6 +7,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{Merge, Merger};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -19,6 +20,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales each row to norm 1",
+    merge: Merge::STATELESS,
     parameters: &[Parameter::new(
         "order",
         Kind::Choice(&["l1", "l2", "max"]),
@@ -95,6 +97,10 @@ impl Normalizer {
 }
 
 impl Part for Normalizer {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
+        Ok(())
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(&())
     }

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_drop_first, Merge, Merger};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as an indicator: 1 if the row has it, otherwise 0",
+    merge: Merge::exact("columns of this model first, then those of the other").or(unless_drop_first),
     parameters: &[
         Parameter::new("drop_zeros", Kind::Boolean, DefaultValue::Boolean(false), "omit zeros from the output"),
         Parameter::new(
@@ -161,6 +163,35 @@ impl Part for OneHotEncoder {
         require(NAME, given == places.width as usize, "places are missing")?;
         require(NAME, !places.numbers.contains(&DROPPED), "a number cannot be dropped")?;
         self.places = places;
+        self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        // What is in the base is in both.
+        let side = merger.other;
+        let places: Places = unpack(NAME, side.state)?;
+        let slots = side.slots(merger.ours);
+        let mut given: Vec<(u32, usize, Option<u32>)> = Vec::new();
+        for (i, &place) in places.numbers.iter().enumerate().filter(|(_, &place)| place != NONE) {
+            given.push((place, *slots.get(i).unwrap_or(&usize::MAX), None));
+        }
+        for (i, values) in places.nominals.iter().enumerate() {
+            let slot = *slots.get(i).unwrap_or(&usize::MAX);
+            for (code, &place) in values.iter().enumerate().filter(|(_, &place)| place != NONE) {
+                let text = side.schema.values(i).text(code as u32);
+                let code = text.and_then(|text| merger.ours.code(slot as u32, text));
+                given.push((place, slot, Some(code.unwrap_or(u32::MAX))));
+            }
+        }
+        // In the order in which the other model met them.
+        given.sort_unstable();
+        for (_, slot, code) in given {
+            if slot == usize::MAX || code == Some(u32::MAX) {
+                return Err(Fault::state("the saved state is not valid: a column without a feature"));
+            }
+            self.places.give(slot, code, self.drop_first);
+        }
         self.undo = Undo::default();
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
 use crate::key_table::{Capacity, WhenFull, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
@@ -28,6 +29,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as a whole number, in order of arrival",
+    merge: Merge::none("codes depend on the order of arrival: use preprocessing.OneHotEncoder"),
     parameters: &[
         FEATURES,
         Parameter::new(

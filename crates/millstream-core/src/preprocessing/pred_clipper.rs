@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
 use super::transformed_target::{TargetMap, TransformedTarget, MODEL};
@@ -14,6 +15,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regressor whose predictions are clipped to a range",
+    merge: Merge::COMPONENTS,
     parameters: &[
         MODEL,
         Parameter::new(

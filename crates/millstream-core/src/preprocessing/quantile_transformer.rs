@@ -11,6 +11,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::numeric::quantiles::normal_below;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 
@@ -27,6 +28,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Turns numbers into their ranks, with a uniform or a normal distribution",
+    merge: Merge::none("its summaries depend on the order of rows: use sketch.KLL to merge quantiles"),
     parameters: &[
         Parameter::new(
             "n_quantiles",

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::{Merge, Merger};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -43,6 +44,7 @@ pub static GAUSSIAN: Declaration = Declaration {
     name: GAUSSIAN_NAME,
     role: Role::Transformer,
     words: "Projects rows to a few columns by a matrix of Gaussian random numbers",
+    merge: Merge::STATELESS,
     parameters: &[N_COMPONENTS, SEED],
     build: |arguments| {
         let (k, seed) = (arguments.size("n_components")?, arguments.integer("seed")? as u64);
@@ -55,6 +57,7 @@ pub static SPARSE: Declaration = Declaration {
     name: SPARSE_NAME,
     role: Role::Transformer,
     words: "Projects rows to a few columns by a sparse matrix of random signs",
+    merge: Merge::STATELESS,
     parameters: &[
         N_COMPONENTS,
         Parameter::new(
@@ -218,7 +221,7 @@ impl<M: Matrix> Part for Projection<M> {
         }
     }
 
-    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
         Ok(())
     }
 

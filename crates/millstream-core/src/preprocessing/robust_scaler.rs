@@ -7,6 +7,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::bounded;
 
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers by their median and interquartile range; outliers hardly count",
+    merge: Merge::none("its summaries depend on the order of rows: use sketch.KLL to merge quantiles"),
     parameters: &[
         Parameter::new(
             "with_centering",

@@ -17,6 +17,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_use::KeyUses;
+use crate::merging::{combined_moments, unless_windowed, Merge, Merger};
 use crate::numeric::magnitude::{check_row, LARGEST};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -35,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Scales numbers to mean 0 and variance 1 over the stream so far",
+    merge: Merge::EXACT.or(unless_windowed),
     parameters: &[
         Parameter::new("with_mean", Kind::Boolean, DefaultValue::Boolean(true), "whether to subtract the mean"),
         Parameter::new(
@@ -400,6 +402,46 @@ impl Part for StandardScaler {
         require(NAME, all_finite(&moments.inverse_deviations), "a moment is not finite")?;
         self.moments = moments;
         Ok(())
+    }
+
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            let mut there = self.clone();
+            there.load(side.state)?;
+            let slots = side.slots(merger.ours);
+            let (ours, theirs) = (&mut self.moments, &there.moments);
+            if sign > 0.0 && ours.means.is_empty() && slots.iter().enumerate().all(|(i, &slot)| i == slot) {
+                ours.copy_from(theirs);
+                continue;
+            }
+            let same =
+                ours.means.len() == theirs.means.len() && slots.iter().enumerate().all(|(i, &slot)| i == slot);
+            let shared = same && !ours.shared_count.is_nan() && !theirs.shared_count.is_nan();
+            if !shared {
+                let width = slots.iter().take(theirs.means.len()).map(|slot| slot + 1).max().unwrap_or(0);
+                ours.separate();
+                ours.grow(width);
+            }
+            let before = ours.shared_count;
+            for (i, &slot) in slots.iter().enumerate().take(theirs.means.len()) {
+                let here = (ours.count(slot), ours.means[slot], ours.squares[slot]);
+                let there = (theirs.count(i), theirs.means[i], theirs.squares[i]);
+                let (count, mean, squares) = combined_moments(here, there, sign);
+                (ours.means[slot], ours.squares[slot]) = (mean, squares);
+                ours.inverse_deviations[slot] = inverse_deviation(squares, count);
+                if !shared {
+                    ours.counts[slot] = count;
+                }
+            }
+            if shared {
+                ours.shared_count = before + sign * theirs.shared_count;
+            }
+        }
+        self.savepoint = Savepoint::None;
+        match self.moments.finite() {
+            true => Ok(()),
+            false => Err(Fault::overflow(NAME)),
+        }
     }
 
     fn savepoint(&mut self) -> bool {

@@ -18,6 +18,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key_table::{Capacity, WhenFull, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
     words: "Encodes each nominal value as the shrunken mean of the targets of its rows",
+    merge: Merge::none("the tables of keys of two models may have dropped different keys: learn the whole stream with one encoder"),
     parameters: &[
         FEATURES,
         Parameter::new(

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use crate::batch::MODERATE;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 
 use super::transformed_target::{numbers, TargetMap, TransformedTarget, MODEL};
 
@@ -19,6 +20,9 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regressor whose targets are scaled to [0, 1] by their minimum and maximum so far",
+    merge: Merge::none(
+        "the model learned scaled targets, by the scale of its part: scale targets by fixed numbers",
+    ),
     parameters: &[MODEL],
     build: |arguments| TransformedTarget::build(arguments, MinMax),
 };

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::batch::MODERATE;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::numeric::magnitude::LARGEST;
 
 use super::per_feature::moderate;
@@ -24,6 +25,9 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regressor whose targets are scaled to mean 0 and variance 1",
+    merge: Merge::none(
+        "the model learned scaled targets, by the scale of its part: scale targets by fixed numbers",
+    ),
     parameters: &[MODEL],
     build: |arguments| TransformedTarget::build(arguments, Standard),
 };

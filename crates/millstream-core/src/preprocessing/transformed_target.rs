@@ -14,6 +14,7 @@ use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Interval, Learner, MiniBatch, Then};
+use crate::merging::Merger;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Extracted, Part};
 use crate::row::{finite, Row, Scratch, Sparse, Want};
@@ -173,12 +174,13 @@ impl<M: TargetMap> Part for TransformedTarget<M> {
         changed.save().map(Some)
     }
 
-    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, merger: &Merger<'_>) -> Result<()> {
         if !M::IS_FIXED {
-            return Err(Fault::value("cannot be merged exactly"));
+            return Err(Fault::value("cannot be merged"));
         }
-        let saved = self.saved_model(other)?;
-        self.model.merge_state(&saved.model, theirs, ours)
+        let saved = self.saved_model(merger.other.state)?;
+        let base = merger.base.map(|base| self.saved_model(base.state)).transpose()?;
+        self.model.merge_state(&merger.inner(&saved.model, base.as_ref().map(|base| &base.model[..])))
     }
 
     fn inspect(&self, schema: &Schema) -> Json {

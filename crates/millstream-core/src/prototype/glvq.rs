@@ -14,6 +14,7 @@
 
 use crate::cluster::centres::Centres;
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::prototype::activation::{Activation, ACTIVATION, STEEPNESS};
 use crate::prototype::classifier::{
     Example, PrototypeClassifier, Rule, LARGEST, MAX_PROTOTYPES, N_PROTOTYPES, STEP_SIZE,
@@ -26,6 +27,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Generalized learning vector quantization: gradient descent on relative distances to prototypes",
+    merge: Merge::EXEMPLARS,
     parameters: &[N_PROTOTYPES, STEP_SIZE, ACTIVATION, STEEPNESS, MAX_PROTOTYPES],
     build: |arguments| {
         let rule =

@@ -22,6 +22,7 @@ use crate::cluster::centres::Centres;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::linear_model::{named, Coordinates};
+use crate::merging::Merge;
 use crate::numeric::dot;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::prototype::activation::{Activation, ACTIVATION, STEEPNESS};
@@ -41,6 +42,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Generalized matrix LVQ: prototypes, and how relevant each feature and each pair of features is",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         N_PROTOTYPES,
         STEP_SIZE,

@@ -11,6 +11,7 @@
 use crate::cluster::centres::Centres;
 use crate::cluster::k_means::repeated;
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::prototype::classifier::{
     Example, PrototypeClassifier, Rule, LARGEST, LEARNING_RATE, MAX_PROTOTYPES, N_PROTOTYPES,
 };
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Learning vector quantization: the nearest prototype moves towards rows of its class, away from others",
+    merge: Merge::EXEMPLARS,
     parameters: &[N_PROTOTYPES, LEARNING_RATE, MAX_PROTOTYPES],
     build: |arguments| {
         let rule = Lvq1 { learning_rate: arguments.float("learning_rate")? };

@@ -11,6 +11,7 @@
 use crate::cluster::centres::Centres;
 use crate::cluster::k_means::repeated;
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::prototype::classifier::{
     Example, PrototypeClassifier, Rule, LARGEST, LEARNING_RATE, MAX_PROTOTYPES, N_PROTOTYPES,
 };
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "LVQ2.1: rows near a class boundary move the nearest right and wrong prototypes",
+    merge: Merge::EXEMPLARS,
     parameters: &[N_PROTOTYPES, LEARNING_RATE, WINDOW_WIDTH, MAX_PROTOTYPES],
     build: |arguments| {
         let rule = Lvq21 {

@@ -11,6 +11,7 @@
 use crate::cluster::centres::Centres;
 use crate::cluster::k_means::repeated;
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::prototype::classifier::{
     Example, PrototypeClassifier, Rule, LARGEST, LEARNING_RATE, MAX_PROTOTYPES, N_PROTOTYPES,
@@ -24,6 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "LVQ3: LVQ2.1 whose prototypes also follow the rows of their class",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         N_PROTOTYPES,
         LEARNING_RATE,

@@ -16,6 +16,7 @@
 use crate::cluster::centres::Centres;
 use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagged::Detector;
+use crate::merging::Merge;
 use crate::numeric::elementary::exp;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::prototype::classifier::{
@@ -31,6 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "Robust soft LVQ: prototypes as normal distributions, with class probabilities",
+    merge: Merge::EXEMPLARS,
     parameters: &[
         N_PROTOTYPES,
         STEP_SIZE,

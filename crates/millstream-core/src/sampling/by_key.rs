@@ -19,6 +19,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::sampler::{KeySource, Offer, Sampler};
@@ -30,6 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "All rows of a fraction of the keys, for example of a tenth of the users",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new("fraction", Kind::Float(Bounds::FRACTION), DefaultValue::Required, "fraction of the keys"),
         Parameter::new("key", Kind::Name, DefaultValue::Required, "name of the feature whose values are the keys"),
@@ -264,7 +266,7 @@ mod tests {
             let (mut first, mut second) = (build(), build());
             learn(&mut first, rows(cut..200));
             learn(&mut second, rows(0..cut));
-            first.merge(&second).expect("the same seed");
+            first.merge(&second, None).expect("the same seed");
             assert_eq!(drawn(&first), kept);
             assert_eq!(first.inspect(), whole.inspect());
         }

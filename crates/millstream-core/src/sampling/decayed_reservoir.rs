@@ -16,6 +16,7 @@ use super::{Clock, BY_TIME, LATE, SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_by_time, Merge};
 use crate::numeric::elementary::exp;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -29,6 +30,8 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A sample in which the weight of a row halves with each half-life",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws")
+        .or(unless_by_time),
     parameters: &[
         SIZE,
         Parameter::new(
@@ -211,7 +214,7 @@ mod tests {
                 if merged {
                     learn(&mut ours, [4, 0].map(row).into_iter());
                     learn(&mut theirs, [1, 3].map(row).into_iter());
-                    ours.merge(&theirs).expect("by time");
+                    ours.merge(&theirs, None).expect("by time");
                     learn(&mut ours, [2].map(row).into_iter());
                 } else {
                     learn(&mut ours, [4, 0, 3, 1, 2].map(row).into_iter());
@@ -246,6 +249,6 @@ mod tests {
             assert_eq!(reservoir.save().expect("a state"), before);
         }
         let by_rows = |seed: i64| sampler("DecayedReservoir", json!({ "size": 2, "half_life": 1, "seed": seed }));
-        assert!(by_rows(1).merge(&by_rows(2)).unwrap_err().message().contains("use by_time=True"));
+        assert!(by_rows(1).merge(&by_rows(2), None).unwrap_err().message().contains("use by_time=True"));
     }
 }

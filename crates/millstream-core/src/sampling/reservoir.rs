@@ -12,6 +12,7 @@ use super::{SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::part::Part;
 use crate::sampler::{Offer, Sampler};
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A uniform sample of all rows so far",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws"),
     parameters: &[SIZE, SEED],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
@@ -152,7 +154,7 @@ mod tests {
                 let mut theirs = sampler("Reservoir", json!({ "size": 2, "seed": 2 * seed + 1 }));
                 learn(&mut ours, (0..first).map(|x| (x, 1.0, None)));
                 learn(&mut theirs, (first..first + second).map(|x| (x, 1.0, None)));
-                ours.merge(&theirs).expect("different seeds");
+                ours.merge(&theirs, None).expect("different seeds");
                 learn(&mut ours, (first + second..first + second + after).map(|x| (x, 1.0, None)));
                 assert_eq!(ours.count(), 4);
                 counts[pair(&drawn(&ours))] += 1;
@@ -181,9 +183,9 @@ mod tests {
     #[test]
     fn equal_seeds_are_not_merged() {
         let mut reservoir = sampler("Reservoir", json!({ "size": 2, "seed": 4 }));
-        let fault = reservoir.clone().merge(&reservoir).unwrap_err();
+        let fault = reservoir.clone().merge(&reservoir, None).unwrap_err();
         assert!(fault.message().contains("both have seed 4"), "{fault}");
         let larger = sampler("Reservoir", json!({ "size": 3, "seed": 5 }));
-        assert!(reservoir.merge(&larger).unwrap_err().message().contains("\"size\":3"));
+        assert!(reservoir.merge(&larger, None).unwrap_err().message().contains("size 2 and 3"));
     }
 }

@@ -20,6 +20,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -32,6 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A uniform sample of each class, or of each value of a feature",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws"),
     parameters: &[
         SIZE.with_words("number of rows of all strata together"),
         Parameter::new(
@@ -331,7 +333,7 @@ mod tests {
                     let mut other = build(2 * seed + 1);
                     learn(&mut stratified, 0, &[1, 1]);
                     learn(&mut other, 2, &[1, 1, 2, 2]);
-                    stratified.merge(&other).expect("different seeds");
+                    stratified.merge(&other, None).expect("different seeds");
                     learn(&mut stratified, 6, &[1]);
                 } else {
                     learn(&mut stratified, 0, &[1, 1, 1, 1, 2, 2, 1]);

@@ -9,6 +9,7 @@ use super::{SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::part::Part;
 use crate::sampler::{Offer, Sampler};
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A sample of all rows so far in which rows of larger weight are more likely",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws"),
     parameters: &[SIZE, SEED],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
@@ -131,7 +133,7 @@ mod tests {
                 let mut theirs = sampler("WeightedReservoir", json!({ "size": 2, "seed": 2 * seed + 1 }));
                 learn(&mut ours, (0..first).map(row));
                 learn(&mut theirs, (first..4 - after).map(row));
-                ours.merge(&theirs).expect("different seeds");
+                ours.merge(&theirs, None).expect("different seeds");
                 learn(&mut ours, (4 - after..4).map(row));
                 counts[index(&drawn(&ours))] += 1;
             }

@@ -19,6 +19,7 @@ use super::{Clock, BY_TIME, LATE, SEED, SIZE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_by_time, Merge};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -31,6 +32,8 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sampler,
     words: "A sample of the newest rows",
+    merge: Merge::approximate("a sample with the distribution of one of the whole stream, with other draws")
+        .or(unless_by_time),
     parameters: &[
         SIZE,
         Parameter::new(
@@ -291,7 +294,7 @@ mod tests {
             let (mut ours, mut theirs) = (build(2 * seed), build(2 * seed + 1));
             learn(&mut ours, [0, 4, 1, 7].map(row).into_iter());
             learn(&mut theirs, [2, 5].map(row).into_iter());
-            ours.merge(&theirs).expect("by time");
+            ours.merge(&theirs, None).expect("by time");
             learn(&mut ours, [6, 3].map(row).into_iter());
             let drawn = drawn(&ours);
             let (i, j) = (drawn[0] - 4, drawn[1] - 4);

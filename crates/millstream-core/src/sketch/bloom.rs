@@ -12,6 +12,7 @@ use super::{check_memory, MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::numeric::elementary::ln;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -21,6 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "Whether a key occurred, without false negatives",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "capacity",
@@ -127,6 +129,11 @@ impl Summary for Bloom {
         for (ours, &theirs) in self.words.iter_mut().zip(&other.words) {
             *ours |= theirs;
         }
+        Ok(())
+    }
+
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use super::{check_memory, slot, MAX_ROWS, MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::key::Key;
+use crate::merging::{unless_conservative, Merge};
 use crate::numeric::elementary::ln;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The weight of each key, never too low",
+    merge: Merge::EXACT.or(unless_conservative),
     parameters: &[
         Parameter::new(
             "epsilon",
@@ -135,6 +137,13 @@ impl Summary for CountMin {
         }
         for (ours, &theirs) in self.counters.iter_mut().zip(&other.counters) {
             *ours += theirs;
+        }
+        Ok(())
+    }
+
+    fn merge_base(&mut self, base: &Self) -> Result<()> {
+        for (ours, &base) in self.counters.iter_mut().zip(&base.counters) {
+            *ours -= base;
         }
         Ok(())
     }

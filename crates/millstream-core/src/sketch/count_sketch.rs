@@ -14,6 +14,7 @@ use super::{check_memory, slot, MAX_ROWS, MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 const NAME: &str = "sketch.CountSketch";
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The weight of each key, with negative weights",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "epsilon",
@@ -135,6 +137,13 @@ impl Summary for CountSketch {
     fn merge(&mut self, other: &Self) -> Result<()> {
         for (ours, &theirs) in self.counters.iter_mut().zip(&other.counters) {
             *ours += theirs;
+        }
+        Ok(())
+    }
+
+    fn merge_base(&mut self, base: &Self) -> Result<()> {
+        for (ours, &base) in self.counters.iter_mut().zip(&base.counters) {
+            *ours -= base;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::summary::{built, unsupported, Summary};
 use super::MISSING;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "Quantiles of numbers within a relative error of value",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "relative_accuracy",

@@ -12,6 +12,7 @@ use super::summary::{built, unsupported, Summary};
 use super::MISSING;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 const NAME: &str = "sketch.Histogram";
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "Adaptive bins of numbers, without an error bound",
+    merge: Merge::approximate("bins of both are joined, and the closest ones merged"),
     parameters: &[
         Parameter::new(
             "max_bins",

@@ -12,6 +12,7 @@ use super::{MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 const NAME: &str = "sketch.HyperLogLog";
@@ -20,6 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The number of distinct keys, in a few kilobytes",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "precision",
@@ -133,6 +135,11 @@ impl Summary for HyperLogLog {
         for (ours, &theirs) in self.registers.iter_mut().zip(&other.registers) {
             *ours = theirs.max(*ours);
         }
+        Ok(())
+    }
+
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use super::summary::{built, unsupported, Summary};
 use super::MISSING;
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, FaultKind, Result};
+use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::parameter::{Default, Kind, Parameter};
 
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "Quantiles of numbers within an error of rank",
+    merge: Merge::bounded("the error of rank of one sketch of all numbers"),
     parameters: &[
         Parameter::new(
             "k",

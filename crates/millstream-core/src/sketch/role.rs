@@ -3,8 +3,10 @@
 use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result, Shown};
-use crate::held::{hold_boxed, Held};
+use crate::held::{hold_boxed, Held, Seeds};
 use crate::key::Key;
+use crate::labels::Labels;
+use crate::merging::Merger;
 use crate::part::Part;
 use crate::sampling::record::Value;
 
@@ -182,6 +184,8 @@ pub trait Sketch: Part {
 
     /// Add the saved state of the same sketch of another stream. After a fault nothing has changed.
     fn merge(&mut self, other: &[u8]) -> Result<()>;
+    /// After `merge`: count the base once that both sketches continued.
+    fn merge_base(&mut self, base: &[u8]) -> Result<()>;
 
     fn answer(&self, question: Question<'_>) -> Result<f64>;
 
@@ -202,7 +206,30 @@ pub trait Sketch: Part {
     fn duplicate(&self) -> Box<dyn Sketch>;
 }
 
-hold_boxed!(Sketch, "sketch");
+hold_boxed!(
+    Sketch,
+    "sketch",
+    fn merge(&mut self, merger: &Merger<'_>, _labels: &Labels) -> Result<()> {
+        for (side, sign) in merger.sides() {
+            match sign > 0.0 {
+                true => (**self).merge(side.state)?,
+                false => (**self).merge_base(side.state)?,
+            }
+        }
+        let weight = self.total() + self.missing();
+        match weight < self.max_total() {
+            true => Ok(()),
+            false => Err(Fault::value(format!("the weight of both sketches is too large, got {weight}"))),
+        }
+    },
+    fn seeds(&self) -> Seeds {
+        if self.any_seed() {
+            Seeds::Any
+        } else {
+            Seeds::Same
+        }
+    }
+);
 
 /// Numbers of a batch are checked and added in blocks that stay in the cache.
 const BLOCK: usize = 4096;
@@ -367,15 +394,6 @@ impl Held<Box<dyn Sketch>> {
         self.part.answer(question).map_err(|fault| fault.by(&self.title))
     }
 
-    /// Merge the same sketch of another stream, or leave everything as it was.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.check_same(other, "merged")?;
-        self.check_room(other)?;
-        self.part.merge(&other.part.save()?).map_err(|fault| fault.by(&self.title))?;
-        self.count = self.count.saturating_add(other.count);
-        Ok(())
-    }
-
     /// Become the intersection with another sketch, or the difference from it.
     pub fn combine(&mut self, other: &Self, operation: SetOperation) -> Result<()> {
         self.check_same(other, "combined")?;
@@ -385,14 +403,6 @@ impl Held<Box<dyn Sketch>> {
     pub fn jaccard(&self, other: &Self) -> Result<f64> {
         self.check_same(other, "compared")?;
         self.part.jaccard(&other.part.save()?).map_err(|fault| fault.by(&self.title))
-    }
-
-    fn check_room(&self, other: &Self) -> Result<()> {
-        let weight = |sketch: &dyn Sketch| sketch.total() + sketch.missing();
-        match weight(self.sketch()) + weight(other.sketch()) < self.part.max_total() {
-            true => Ok(()),
-            false => Err(self.bad_weight(weight(other.sketch()))),
-        }
     }
 
     /// Refuse a sketch with other parameters, and name those that differ.

@@ -19,6 +19,7 @@ use super::MISSING;
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 use crate::sampling::record::Value;
 
@@ -28,6 +29,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The frequent keys, with bounds of their weights",
+    merge: Merge::bounded("the bounds hold for the total weight of both"),
     parameters: &[
         Parameter::new(
             "capacity",

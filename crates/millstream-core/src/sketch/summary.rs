@@ -42,6 +42,10 @@ pub trait Summary: Clone + Send + Sync + Serialize + DeserializeOwned + 'static 
 
     /// Add a sketch with the same settings. After a fault nothing has changed.
     fn merge(&mut self, other: &Self) -> Result<()>;
+    /// After `merge`: count the base once that both sketches continued.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
+        Err(crate::merging::not_subtractable())
+    }
 
     fn answer(&self, question: Question<'_>) -> Result<f64>;
 
@@ -201,6 +205,14 @@ impl<S: Summary> Sketch for Component<S> {
         self.state.sketch.merge(&other.sketch)?;
         self.state.total += other.total;
         self.state.missing += other.missing;
+        Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let base = self.read(base)?;
+        self.state.sketch.merge_base(&base.sketch)?;
+        self.state.total -= base.total;
+        self.state.missing -= base.missing;
         Ok(())
     }
 

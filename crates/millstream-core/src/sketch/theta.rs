@@ -15,6 +15,7 @@ use super::{MISSING, SEED};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::key::Key;
+use crate::merging::Merge;
 use crate::parameter::{Default, Kind, Parameter};
 
 const NAME: &str = "sketch.Theta";
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Sketch,
     words: "The number of distinct keys of sets, unions, intersections and differences",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new(
             "k",
@@ -179,6 +181,11 @@ impl Summary for Theta {
         self.hashes.retain(|&hash| hash < theta);
         self.recent.extend(other.hashes.iter().filter(|&&hash| hash < theta));
         self.settle();
+        Ok(())
+    }
+
+    /// A key that is in both counts once.
+    fn merge_base(&mut self, _base: &Self) -> Result<()> {
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use super::pairs::{Pairs, State as PairState};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -20,6 +21,7 @@ pub static AUTO_CORR: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Correlation of a series with its past",
+    merge: Merge::ORDER,
     parameters: &[Parameter::new(
         "lag",
         Kind::Integer { low: 1, high: 1 << 24 },

@@ -10,6 +10,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::numeric::incomplete_gamma::chi_square_tail;
 use crate::part::Part;
 use crate::schema::Schema;
@@ -21,6 +22,7 @@ pub static CHI_SQUARED: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Chi-squared statistic of two variables",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(ChiSquared { counts: ValueCounts::default() }))),
 };
@@ -129,6 +131,12 @@ impl Statistic for ChiSquared {
         theirs.counts.entries().iter().try_for_each(|&(x, w)| next.add(NAME, x, w))?;
         self.counts = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

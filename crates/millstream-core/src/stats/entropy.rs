@@ -11,6 +11,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_fading, Merge};
 use crate::numeric::elementary::ln;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -24,6 +25,7 @@ pub static ENTROPY: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Entropy of the distribution of values",
+    merge: Merge::EXACT.or(unless_fading),
     parameters: &[Parameter::new(
         "fading_factor",
         Kind::Float(Bounds::FRACTION),
@@ -105,7 +107,7 @@ impl Statistic for Entropy {
 
     fn merge(&mut self, other: &[u8]) -> Result<()> {
         if self.factor < 1.0 {
-            return Err(Fault::value("cannot be merged exactly (fading_factor = 1 can)"));
+            return Err(Fault::value("cannot be merged: use fading_factor=1"));
         }
         let mut theirs = self.clone();
         theirs.load(other)?;
@@ -113,6 +115,12 @@ impl Statistic for Entropy {
         theirs.counts.entries().iter().try_for_each(|&(x, w)| next.add(NAME, x, w))?;
         self.counts = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

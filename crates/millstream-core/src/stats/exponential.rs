@@ -9,6 +9,7 @@ use super::overflow;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_DIFFERENCES};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -25,6 +26,7 @@ pub static EW_MEAN: Declaration = Declaration {
     name: "stats.EWMean",
     role: Role::Statistic,
     words: "Exponentially weighted mean",
+    merge: Merge::ORDER,
     parameters: &[FADING_FACTOR],
     build: |arguments| build(arguments, "stats.EWMean", false),
 };
@@ -33,6 +35,7 @@ pub static EW_VAR: Declaration = Declaration {
     name: "stats.EWVar",
     role: Role::Statistic,
     words: "Exponentially weighted variance",
+    merge: Merge::ORDER,
     parameters: &[FADING_FACTOR],
     build: |arguments| build(arguments, "stats.EWVar", true),
 };
@@ -41,6 +44,7 @@ pub static EW_COV: Declaration = Declaration {
     name: "stats.EWCov",
     role: Role::Statistic,
     words: "Exponentially weighted covariance",
+    merge: Merge::ORDER,
     parameters: &[FADING_FACTOR],
     build: |arguments| {
         Ok(Built::Statistic(Box::new(ExponentialPairs { factor: arguments.float("fading_factor")?, state: None })))

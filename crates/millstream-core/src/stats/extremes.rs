@@ -5,6 +5,7 @@ use super::window::{Item, Summary, TwoStacks, Window};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::statistic::Statistic;
 
@@ -19,6 +20,7 @@ pub static MIN: Declaration = Declaration {
     name: "stats.Min",
     role: Role::Statistic,
     words: "Minimum",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(build("stats.Min", Which::Min)),
 };
@@ -27,6 +29,7 @@ pub static MAX: Declaration = Declaration {
     name: "stats.Max",
     role: Role::Statistic,
     words: "Maximum",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(build("stats.Max", Which::Max)),
 };
@@ -35,6 +38,7 @@ pub static ABS_MAX: Declaration = Declaration {
     name: "stats.AbsMax",
     role: Role::Statistic,
     words: "Maximum of the absolute values",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(build("stats.AbsMax", Which::AbsMax)),
 };
@@ -110,6 +114,10 @@ impl Statistic for Extreme {
             Some(x) => self.update(x, 0.0, 1.0),
             None => Ok(()),
         }
+    }
+
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Ok(())
     }
 
     fn window(&self) -> Option<Box<dyn Window>> {

@@ -10,6 +10,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{not_subtractable, Merge};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -22,6 +23,7 @@ pub static KOLMOGOROV_SMIRNOV: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Two-sample Kolmogorov-Smirnov or Kuiper statistic",
+    merge: Merge::EXACT,
     parameters: &[Parameter::new(
         "statistic",
         Kind::Choice(&["ks", "kuiper"]),
@@ -143,6 +145,10 @@ impl Statistic for KolmogorovSmirnov {
         next.total += theirs.samples.total;
         self.samples = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Err(not_subtractable())
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

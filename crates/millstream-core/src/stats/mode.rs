@@ -8,6 +8,7 @@ use super::value_counts::ValueCounts;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::{unless_first_values, Merge};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -18,6 +19,7 @@ pub static MODE: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Most frequent value",
+    merge: Merge::EXACT.or(unless_first_values),
     parameters: &[Parameter::new(
         "k",
         Kind::Integer { low: -1, high: 1 << 20 },
@@ -96,7 +98,7 @@ impl Statistic for Mode {
 
     fn merge(&mut self, other: &[u8]) -> Result<()> {
         if self.k.is_some() {
-            return Err(Fault::value("cannot be merged exactly (k = -1 can)"));
+            return Err(Fault::value("cannot be merged: use k=-1"));
         }
         let mut theirs = self.clone();
         theirs.load(other)?;
@@ -104,6 +106,12 @@ impl Statistic for Mode {
         theirs.counts.entries().iter().try_for_each(|&(x, w)| next.add(NAME, x, w))?;
         self.counts = next;
         Ok(())
+    }
+
+    fn merge_base(&mut self, base: &[u8]) -> Result<()> {
+        let mut base_twin = self.clone();
+        base_twin.load(base)?;
+        self.counts.subtract(NAME, &base_twin.counts)
     }
 
     fn duplicate(&self) -> Box<dyn Statistic> {

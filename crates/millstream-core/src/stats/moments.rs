@@ -18,6 +18,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST, LARGEST_OF_FOURTH_POWERS};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -44,6 +45,7 @@ pub static MEAN: Declaration = Declaration {
     name: "stats.Mean",
     role: Role::Statistic,
     words: "Mean",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| build("stats.Mean", Which::Mean),
 };
@@ -52,6 +54,7 @@ pub static BAYESIAN_MEAN: Declaration = Declaration {
     name: "stats.BayesianMean",
     role: Role::Statistic,
     words: "Mean of the numbers and of a prior",
+    merge: Merge::EXACT,
     parameters: &[
         Parameter::new("prior", Kind::Float(Bounds::ANY), DefaultValue::Required, "mean before the first number"),
         Parameter::new(
@@ -78,6 +81,7 @@ pub static SEM: Declaration = Declaration {
     name: "stats.SEM",
     role: Role::Statistic,
     words: "Standard error of the mean",
+    merge: Merge::EXACT,
     parameters: &[DDOF],
     build: |arguments| build("stats.SEM", Which::Sem { ddof: arguments.integer("ddof")? as f64 }),
 };
@@ -86,6 +90,7 @@ pub static VAR: Declaration = Declaration {
     name: "stats.Var",
     role: Role::Statistic,
     words: "Variance",
+    merge: Merge::EXACT,
     parameters: &[DDOF],
     build: |arguments| build("stats.Var", Which::Var { ddof: arguments.integer("ddof")? as f64 }),
 };
@@ -94,6 +99,7 @@ pub static SKEW: Declaration = Declaration {
     name: "stats.Skew",
     role: Role::Statistic,
     words: "Skewness",
+    merge: Merge::EXACT,
     parameters: &[BIAS],
     build: |arguments| build("stats.Skew", Which::Skew { bias: arguments.boolean("bias")? }),
 };
@@ -102,6 +108,7 @@ pub static KURTOSIS: Declaration = Declaration {
     name: "stats.Kurtosis",
     role: Role::Statistic,
     words: "Excess kurtosis",
+    merge: Merge::EXACT,
     parameters: &[BIAS],
     build: |arguments| build("stats.Kurtosis", Which::Kurtosis { bias: arguments.boolean("bias")? }),
 };

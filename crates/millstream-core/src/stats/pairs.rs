@@ -11,6 +11,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, LARGEST};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -27,6 +28,7 @@ pub static COV: Declaration = Declaration {
     name: "stats.Cov",
     role: Role::Statistic,
     words: "Covariance of two variables",
+    merge: Merge::EXACT,
     parameters: &[DDOF],
     build: |arguments| build("stats.Cov", Some(arguments.integer("ddof")? as f64)),
 };
@@ -35,6 +37,7 @@ pub static PEARSON_CORR: Declaration = Declaration {
     name: "stats.PearsonCorr",
     role: Role::Statistic,
     words: "Pearson correlation of two variables",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| build("stats.PearsonCorr", None),
 };

@@ -5,6 +5,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::statistic::Statistic;
 
@@ -14,6 +15,7 @@ pub static PEAK_TO_PEAK: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Maximum minus minimum",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(PeakToPeak { range: None }))),
 };
@@ -79,6 +81,10 @@ impl Statistic for PeakToPeak {
         let mut theirs = self.clone();
         theirs.load(other)?;
         theirs.range.map_or(Ok(()), |range| self.add(range))
+    }
+
+    fn merge_base(&mut self, _base: &[u8]) -> Result<()> {
+        Ok(())
     }
 
     fn window(&self) -> Option<Box<dyn Window>> {

@@ -20,6 +20,7 @@ use super::window::Window;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::schema::Schema;
@@ -35,6 +36,7 @@ pub static QUANTILE: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Quantile with a computed bound on its error",
+    merge: Merge::none("its summary depends on the order of numbers: use sketch.KLL, which can be merged"),
     parameters: &[Parameter::new(
         "q",
         Kind::Float(Bounds::UNIT),

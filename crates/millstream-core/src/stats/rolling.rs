@@ -11,6 +11,7 @@ use super::window::{Item, Window};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::{check_numbers, check_weight};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -25,6 +26,7 @@ pub static ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Statistic over a sliding window of numbers",
+    merge: Merge::ORDER,
     parameters: &[
         STATISTIC,
         Parameter::new(

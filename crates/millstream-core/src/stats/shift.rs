@@ -11,6 +11,7 @@ use super::never_told;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -22,6 +23,7 @@ pub static SHIFT: Declaration = Declaration {
     name: SHIFT_NAME,
     role: Role::Statistic,
     words: "Number of some steps before",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new(
             "amount",
@@ -47,6 +49,7 @@ pub static LINK: Declaration = Declaration {
     name: LINK_NAME,
     role: Role::Statistic,
     words: "Statistic of the values of another statistic",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new(
             "left",

@@ -13,6 +13,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::merging::Merge;
 use crate::numeric::magnitude::LARGEST_OF_DIFFERENCES;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
@@ -23,6 +24,7 @@ pub static IQR: Declaration = Declaration {
     name: "stats.IQR",
     role: Role::Statistic,
     words: "Interquartile range, or the range between two other quantiles",
+    merge: Merge::none("its summary depends on the order of numbers: use sketch.KLL, which can be merged"),
     parameters: &[
         Parameter::new("q_inf", Kind::Float(Bounds::UNIT), DefaultValue::Float(0.25), "the lower quantile"),
         Parameter::new("q_sup", Kind::Float(Bounds::UNIT), DefaultValue::Float(0.75), "the upper quantile"),
@@ -40,6 +42,7 @@ pub static MAD: Declaration = Declaration {
     name: "stats.MAD",
     role: Role::Statistic,
     words: "Median absolute deviation from the median",
+    merge: Merge::none("its summary depends on the order of numbers: use sketch.KLL, which can be merged"),
     parameters: &[],
     build: |_| Ok(build("stats.MAD", Question::Deviation)),
 };

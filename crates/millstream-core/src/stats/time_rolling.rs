@@ -13,6 +13,7 @@ use super::window::Item;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::statistic::Statistic;
@@ -23,6 +24,7 @@ pub static TIME_ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
     words: "Statistic over a sliding window of time",
+    merge: Merge::ORDER,
     parameters: &[
         STATISTIC,
         Parameter::new(

@@ -10,6 +10,7 @@ use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::part::Part;
 use crate::statistic::Statistic;
 
@@ -17,6 +18,7 @@ pub static COUNT: Declaration = Declaration {
     name: "stats.Count",
     role: Role::Statistic,
     words: "Sum of weights",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| {
         Ok(Built::Statistic(Box::new(Total { name: "stats.Count", counting: true, state: State::default() })))
@@ -27,6 +29,7 @@ pub static SUM: Declaration = Declaration {
     name: "stats.Sum",
     role: Role::Statistic,
     words: "Sum of numbers",
+    merge: Merge::EXACT,
     parameters: &[],
     build: |_| {
         Ok(Built::Statistic(Box::new(Total { name: "stats.Sum", counting: false, state: State::default() })))

@@ -60,6 +60,16 @@ impl<const N: usize> ValueCounts<N> {
         Ok(())
     }
 
+    /// Subtract weights that were added before, up to rounding.
+    pub fn subtract(&mut self, who: &str, other: &Self) -> Result<()> {
+        for &(value, w) in &other.entries {
+            self.add(who, value, -w)?;
+        }
+        self.entries.retain(|entry| entry.1 > 1e-12);
+        self.index = Self::indexed(&self.entries);
+        Ok(())
+    }
+
     pub fn scale(&mut self, factor: f64) {
         self.entries.iter_mut().for_each(|entry| entry.1 *= factor);
     }

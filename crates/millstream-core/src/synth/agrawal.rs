@@ -22,6 +22,7 @@ use super::balance::Balance;
 use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -29,6 +30,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Agrawal",
     role: Role::Generator,
     words: "Two groups of loan applicants, by one of ten rules (Agrawal and others, 1993)",
+    merge: Merge::GENERATOR,
     parameters: &[
         classification_function(9, "index of the rule for group A, from 0"),
         SEED,

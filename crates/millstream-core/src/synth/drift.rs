@@ -16,6 +16,7 @@ use std::f64::consts::PI;
 use super::{generator, seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::elementary::{cos, exp, sin};
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
@@ -24,6 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Drift",
     role: Role::Generator,
     words: "Drift from one stream to another: abrupt, gradual, incremental or recurring",
+    merge: Merge::GENERATOR,
     parameters: &[
         Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "generator before the change"),
         Parameter::new(

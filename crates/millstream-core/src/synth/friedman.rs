@@ -15,6 +15,7 @@ use super::{seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::elementary::{cos, exp, sin};
 use crate::numeric::random::Random;
 use crate::parameter::{Arguments, Default, Kind, Parameter};
@@ -23,6 +24,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Friedman",
     role: Role::Generator,
     words: "A number from five of ten features (Friedman, 1991), with drift (Ikonomovska and others, 2011)",
+    merge: Merge::GENERATOR,
     parameters: &[
         SEED,
         Parameter::new(

@@ -8,6 +8,7 @@
 use super::{seed, StreamSchema, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Hyperplane",
     role: Role::Generator,
     words: "Two sides of a slowly rotating hyperplane (Hulten, Spencer and Domingos, 2001)",
+    merge: Merge::GENERATOR,
     parameters: &[
         SEED,
         N_FEATURES,

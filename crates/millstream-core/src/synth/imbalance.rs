@@ -7,6 +7,7 @@ use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::{Choice, Random};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Imbalance",
     role: Role::Generator,
     words: "Another generator with classes in given proportions",
+    merge: Merge::GENERATOR,
     parameters: &[
         STREAM,
         Parameter::new(

@@ -4,6 +4,7 @@ use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -11,6 +12,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.LabelNoise",
     role: Role::Generator,
     words: "Another generator with wrong labels for a fraction of the examples",
+    merge: Merge::GENERATOR,
     parameters: &[
         STREAM,
         Parameter::new(

@@ -9,6 +9,7 @@ use super::{seed, StreamSchema, MODEL, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -32,6 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.LED",
     role: Role::Generator,
     words: "Ten digits by the segments of a display, some of them inverted (Breiman and others, 1984)",
+    merge: Merge::GENERATOR,
     parameters: &[
         SEED,
         Parameter::new(

@@ -3,6 +3,7 @@
 use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -10,6 +11,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Missing",
     role: Role::Generator,
     words: "Another generator with missing values",
+    merge: Merge::GENERATOR,
     parameters: &[
         STREAM,
         Parameter::new(

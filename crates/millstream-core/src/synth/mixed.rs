@@ -9,12 +9,14 @@ use super::sine::is_below_wave;
 use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Mixed",
     role: Role::Generator,
     words: "Two of three conditions on two flags and a curve (Gama and others, 2004)",
+    merge: Merge::GENERATOR,
     parameters: &[
         classification_function(1, "0 where two of the conditions make class 1, 1 for the reverse"),
         SEED,

@@ -8,12 +8,14 @@
 use super::{seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Planes2D",
     role: Role::Generator,
     words: "A number from one of two planes, chosen by the first feature (Breiman and others, 1984)",
+    merge: Merge::GENERATOR,
     parameters: &[SEED],
     build: |arguments| {
         Ok(Built::Generator(Box::new(Planes2D {

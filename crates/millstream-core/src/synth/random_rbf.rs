@@ -14,6 +14,7 @@ use super::{seed, seed_model, StreamSchema, MODEL, N_CLASSES, N_FEATURES, SAMPLE
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::{Choice, Random};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -24,6 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.RandomRBF",
     role: Role::Generator,
     words: "Classes of Gaussian balls around random centroids, which may move",
+    merge: Merge::GENERATOR,
     parameters: &[
         SEED,
         SEED_MODEL,

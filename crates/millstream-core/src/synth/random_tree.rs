@@ -10,6 +10,7 @@ use super::{seed, seed_model, StreamSchema, MODEL, N_CLASSES, SAMPLE, SEED, SEED
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::schema::Name;
@@ -22,6 +23,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.RandomTree",
     role: Role::Generator,
     words: "Classes by a random decision tree over numbers and nominal values (Domingos and Hulten, 2000)",
+    merge: Merge::GENERATOR,
     parameters: &[
         SEED,
         SEED_MODEL,

@@ -8,6 +8,7 @@
 use super::{seed, StreamSchema, NOISE_PERCENTAGE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.SEA",
     role: Role::Generator,
     words: "Two classes by a sum of two of three features (Street and Kim, 2001)",
+    merge: Merge::GENERATOR,
     parameters: &[
         Parameter::new(
             "variant",

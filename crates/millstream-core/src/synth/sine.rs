@@ -10,6 +10,7 @@ use super::balance::Balance;
 use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::elementary::sin;
 use crate::numeric::random::Random;
 
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Sine",
     role: Role::Generator,
     words: "Two sides of a sine curve (Gama and others, 2004)",
+    merge: Merge::GENERATOR,
     parameters: &[
         classification_function(
             3,

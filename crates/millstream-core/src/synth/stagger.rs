@@ -7,12 +7,14 @@ use super::balance::Balance;
 use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.STAGGER",
     role: Role::Generator,
     words: "Two classes of shapes by size, colour and shape, all nominal (Schlimmer and Granger, 1986)",
+    merge: Merge::GENERATOR,
     parameters: &[
         classification_function(2, "index of the concept: small and red, green or circle, medium or large"),
         SEED,

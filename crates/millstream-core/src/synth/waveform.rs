@@ -9,6 +9,7 @@
 use super::{seed, StreamSchema, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 const PEAKS: [usize; 3] = [7, 15, 11];
@@ -21,6 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Waveform",
     role: Role::Generator,
     words: "Three classes of mixed triangular waves with noise (Breiman and others, 1984)",
+    merge: Merge::GENERATOR,
     parameters: &[SEED, HAS_NOISE],
     build: |arguments| {
         let width = if arguments.boolean("has_noise")? { ALL } else { POINTS };

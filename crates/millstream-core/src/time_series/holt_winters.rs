@@ -29,6 +29,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::forecaster::{overflow, Forecaster, LIMIT};
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{bounded, Row, Scratch};
@@ -42,6 +43,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Forecaster,
     words: "Exponential smoothing of level, trend and seasons",
+    merge: Merge::ORDER,
     parameters: &[
         Parameter::new(
             "smoothing_level",

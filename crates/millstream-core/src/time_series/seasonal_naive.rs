@@ -15,6 +15,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::forecaster::Forecaster;
 use crate::held::state::{pack, require, unpack};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, Row, Scratch};
@@ -26,6 +27,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Forecaster,
     words: "The value one period ago, as a forecast",
+    merge: Merge::ORDER,
     parameters: &[Parameter::new(
         "period",
         super::period(1),

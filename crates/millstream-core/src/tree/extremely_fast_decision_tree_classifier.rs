@@ -11,6 +11,7 @@
 //! branches stay.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
 use super::efdt::AnytimeTree;
@@ -25,6 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "A decision tree that splits as soon as a split is better than none, and reevaluates its splits",
+    merge: Merge::TREE,
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

@@ -15,6 +15,7 @@
 //! against 1 for the subtree.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 use super::growth::Tree;
@@ -33,6 +34,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "A Hoeffding tree that monitors the errors of its subtrees and replaces them when they grow",
+    merge: Merge::TREE,
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

@@ -16,6 +16,7 @@
 //! weights 1 and (e / e′)².
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 
 use super::growth::Tree;
@@ -34,6 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regression tree that monitors the errors of its subtrees and replaces them when they grow",
+    merge: Merge::TREE,
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

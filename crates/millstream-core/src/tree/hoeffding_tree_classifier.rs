@@ -4,6 +4,7 @@
 //! best one is significantly better by Hoeffding's bound (`decision`), the leaf becomes a node with new leaves.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 
 use super::growth::Tree;
 use super::leaf::Leaf;
@@ -17,6 +18,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
     words: "A decision tree that grows from a stream and splits when Hoeffding's bound is met",
+    merge: Merge::TREE,
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

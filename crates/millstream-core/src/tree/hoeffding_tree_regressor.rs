@@ -2,6 +2,7 @@
 //! model trees from evolving data streams"): splits that reduce the variance, linear models in the leaves.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::merging::Merge;
 
 use super::growth::Tree;
 use super::regression_leaf::RegressionLeaf;
@@ -15,6 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words: "A regression tree that grows from a stream, with a mean or a linear model in each leaf",
+    merge: Merge::TREE,
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

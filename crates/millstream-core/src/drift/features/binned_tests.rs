@@ -7,6 +7,7 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::schema::FeatureKind;
 
@@ -24,6 +25,7 @@ pub static PSI: Declaration = Declaration {
     name: "drift.PSI",
     role: Role::FeatureDriftDetector,
     words: "Population stability index of each feature, without labels",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,
@@ -42,6 +44,7 @@ pub static HELLINGER_DISTANCE: Declaration = Declaration {
     name: "drift.HellingerDistance",
     role: Role::FeatureDriftDetector,
     words: "Hellinger distance of each feature, without labels",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,
@@ -60,6 +63,7 @@ pub static CHI_SQUARE_TEST: Declaration = Declaration {
     name: "drift.ChiSquareTest",
     role: Role::FeatureDriftDetector,
     words: "Chi-square test of each feature, without labels",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,

@@ -9,6 +9,7 @@
 
 use crate::cluster::lloyd::{KMeans, Search, WeightedRows};
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::schema::FeatureKind;
@@ -29,6 +30,7 @@ pub static CLUSTER_DRIFT: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
     words: "Compares the distribution of new and old rows over clusters",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,

@@ -12,6 +12,7 @@
 //! in the two windows, as a fraction of the sum.
 
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::numeric::error_function::complement;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::schema::FeatureKind;
@@ -29,6 +30,7 @@ pub static D3: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
     words: "Discriminative drift detector: a classifier that distinguishes new rows from old ones",
+    merge: Merge::DETECTOR,
     parameters: &[
         reference_size(500),
         window_size(200),

@@ -5,6 +5,7 @@
 //! a check sorts the current window and merges both.
 
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::schema::FeatureKind;
 
 use super::binning::distinct;
@@ -22,6 +23,7 @@ pub static KS_TEST: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
     words: "Kolmogorov-Smirnov test of each feature, without labels",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,

@@ -6,6 +6,7 @@
 //! support vector, in excess of that of the reference rows that were not learned, as a fraction of the sum.
 
 use crate::declaration::{Declaration, Role};
+use crate::merging::Merge;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::schema::FeatureKind;
 
@@ -25,6 +26,7 @@ pub static OCDD: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
     words: "One-class drift detector: the fraction of new rows that are outliers among the old ones",
+    merge: Merge::DETECTOR,
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,
