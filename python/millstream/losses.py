@@ -155,9 +155,9 @@ class Quantile(Loss):
 class Expectile(Loss):
     """Asymmetric squared error; its minimiser is the `q`-expectile.
 
-    It is `q (y - z)²` below the target and `(1 - q) (z - y)²` above it. Expectiles are to the mean what quantiles are
-    to the median: with `q=0.5` the prediction is the mean, and a larger `q` gives a larger prediction. Choose it over
-    `Quantile` if the size of large errors matters and not only their frequency.
+    It is `q (y - z)²` below the target and `(1 - q) (z - y)²` above it. Expectiles are to the mean what quantiles
+    are to the median: with `q=0.5` the prediction is the mean, and a larger `q` gives a larger prediction. Choose
+    it over `Quantile` if the size of large errors matters and not only their frequency.
 
     Parameters
     ----------

@@ -451,20 +451,21 @@ class Adaptive(Optimizer):
 
     These are VW's updates (`vw --loss_function logistic` with no other options) in 64-bit arithmetic; VW's
     predictions are reproduced to its precision. For regression there is one difference: VW clips predictions to
-    the range of the targets so far, and this optimiser does not; `preprocessing.PredClipper(model, seen_range=True)`
-    does. Centring the features (with `preprocessing.StandardScaler`) still helps, since the optimiser only scales them.
+    the range of the targets so far, and this optimiser does not; `PredClipper(model, seen_range=True)` of
+    `preprocessing` does. Centring the features (with `preprocessing.StandardScaler`) still helps, since the
+    optimiser only scales them.
 
-    The penalties `l1` and `l2` of the learner are proximal steps of the weights of the present features, each as long
-    as the weight's learning rate; VW shrinks all weights at every example. An example without loss does not shrink
-    weights. In `linear_model.SoftmaxRegression`, each score follows its loss with the other scores fixed.
+    The penalties `l1` and `l2` of the learner are proximal steps of the weights of the present features, each as
+    long as the weight's learning rate; VW shrinks all weights at every example. An example without loss does not
+    shrink weights. In `linear_model.SoftmaxRegression`, each score follows its loss with the other scores fixed.
 
     Parameters
     ----------
     learning_rate
         Initial learning rate. Results depend little on it, since the rates of weights fall with their gradients.
     power
-        Power of the sum of squared gradients by which the rate of a weight falls: VW's `--power_t`. With 0 rates are
-        constant, with 1 they fall as fast as the number of examples grows.
+        Power of the sum of squared gradients by which the rate of a weight falls: VW's `--power_t`. With 0 rates
+        are constant, with 1 they fall as fast as the number of examples grows.
 
     Examples
     --------

@@ -158,9 +158,9 @@ class _NativeTargetMinMaxScaler(CompiledTarget, TargetMinMaxScaler):
 class PredClipper(TransformedTarget):
     """A regressor whose predictions are clipped to a range.
 
-    Choose it if the target has known bounds, such as a count or a percentage, or, with `seen_range=True`, to exclude
-    predictions far from every target so far, as Vowpal Wabbit does. The regressor learns targets as they are, even
-    beyond the bounds. Intervals are clipped too. Models that can be merged still can, unless `seen_range` is set.
+    Choose it if the target has known bounds, such as a count or a percentage, or, with `seen_range=True`, to
+    exclude predictions far from every target so far, as Vowpal Wabbit does. The regressor learns targets as they
+    are, even beyond the bounds. Intervals are clipped too. Models that can be merged still can, unless `seen_range` is set.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ class PredClipper(TransformedTarget):
     y_max
         Greatest prediction, at least `y_min`; None or `math.inf` for no bound.
     seen_range
-        Whether to clip predictions to the range of the targets so far, too. Before the first target only `y_min` and
-        `y_max` are used.
+        Whether to clip predictions to the range of the targets so far, too. Before the first target only `y_min`
+        and `y_max` are used.
 
     Examples
     --------
