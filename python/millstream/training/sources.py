@@ -65,7 +65,9 @@ class Part(Derived):
                 any_rows = True
                 yield part
         if self.held and not any_rows:
-            raise InvalidValue(f"train: holdout needs at least {self.period} examples to hold out one, got {start}")
+            raise InvalidValue(
+                f"train: holdout needs at least {self.period} examples to hold out one, got {start}"
+            )
 
     def rows(self, start: int, count: int) -> Any:
         """The indices of the examples among `count` of them, the first of which is number `start` of the stream."""
