@@ -37,7 +37,7 @@ class Counted(Stream):
         self.passes += 1
         for start in range(0, len(self.y), 64):
             rows = self.X[start : start + 64]
-            held: Any = [{str(i): v for i, v in enumerate(row)} for row in rows.tolist()] if self.as_dicts else rows
+            held: Any = [dict(enumerate(row)) for row in rows.tolist()] if self.as_dicts else rows
             yield Chunk(held, self.y[start : start + 64])
 
 

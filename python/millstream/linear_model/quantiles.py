@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ class QuantileRegression(Reduction, PredictsIntervals, Regressor):
     predictions are sorted: rearranged quantiles are never farther from the true ones than the original ones.
 
     `predict_one` returns the quantile nearest to 0.5, `predict_quantiles_one` all of them, and
-    `predict_interval_one` the two quantiles that exclude the same probability on either side. They are interpolated
-    between the given quantiles; beyond them, the outermost are used.
+    `predict_interval_one` the two quantiles that exclude the same probability on either side. They are
+    interpolated between the given quantiles; beyond them, the outermost are used.
 
     Parameters
     ----------
@@ -149,6 +150,6 @@ def _checked(quantiles: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         raise InvalidType(f"{_WHO}: quantiles must be a list of numbers, got {quoted(quantiles)}") from None
     inside = all(math.isfinite(q) and 0.0 < q < 1.0 for q in found)
-    if not (found and inside and all(a < b for a, b in zip(found, found[1:], strict=False))):
+    if not (found and inside and all(a < b for a, b in pairwise(found))):
         raise InvalidValue(f"{_WHO}: quantiles must be increasing numbers in (0, 1), got {quoted(quantiles)}")
     return found

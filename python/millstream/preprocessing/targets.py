@@ -160,7 +160,8 @@ class PredClipper(TransformedTarget):
 
     Choose it if the target has known bounds, such as a count or a percentage, or, with `seen_range=True`, to
     exclude predictions far from every target so far, as Vowpal Wabbit does. The regressor learns targets as they
-    are, even beyond the bounds. Intervals are clipped too. Models that can be merged still can, unless `seen_range` is set.
+    are, even beyond the bounds. Intervals are clipped too. Models that can be merged still can, unless
+    `seen_range` is set.
 
     Parameters
     ----------

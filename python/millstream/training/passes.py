@@ -80,12 +80,12 @@ def train(
     validation
         Data on which to measure the risk, instead of `data`.
     holdout
-        Fraction of `data`, at most 0.5, that is not learned and on which the risk is measured: of every `1 / holdout`
-        examples (rounded) the last one, in the order of the data and the same in each pass. Training then stops when
-        the risk has not fallen for `patience` passes.
+        Fraction of `data`, at most 0.5, that is not learned and on which the risk is measured: of every
+        `1 / holdout` examples (rounded) the last one, in the order of the data and the same in each pass. Training
+        then stops when the risk has not fallen for `patience` passes.
     tolerance
-        Stop when the risk has not improved by more than this for `patience` passes. None is 0 with `holdout`, and all
-        passes without.
+        Stop when the risk has not improved by more than this for `patience` passes. None is 0 with `holdout`, and
+        all passes without.
     patience
         Number of passes without improvement before stopping.
     keep_best

@@ -70,7 +70,7 @@ class Part(Derived):
             )
 
     def rows(self, start: int, count: int) -> Any:
-        """The indices of the examples among `count` of them, the first of which is number `start` of the stream."""
+        """The indices of the examples among `count`, the first of which is number `start` of the stream."""
         last = (np.arange(start, start + count) + 1) % self.period == 0
         return np.flatnonzero(last if self.held else ~last)
 
