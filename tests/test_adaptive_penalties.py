@@ -66,7 +66,7 @@ def test_l1_gives_zeros_and_l2_shrinks() -> None:
 
 
 @pytest.mark.parametrize("penalty", [{"l1": 0.01}, {"l2": 0.01}, {"l1": 1e300, "l2": 1e300}])
-def test_dense_and_sparse_rows_give_the_same(penalty: dict[str, float]) -> None:
+def test_dense_and_sparse_rows_give_the_same(penalty: dict[str, Any]) -> None:
     dense, sparse = (linear_model.LogisticRegression(optim.Adaptive(), **penalty) for _ in range(2))
     rows = X[:200] * (random.random((200, 6)) < 0.5)
     for row, y in zip(rows.tolist(), (Y[:200] > 0).tolist(), strict=True):
@@ -144,13 +144,15 @@ class Line(base.Regressor):
 
 
 def test_predictions_within_the_range_seen_native_and_python() -> None:
-    python = preprocessing.PredClipper(Line(), seen_range=True)
+    python: Any = preprocessing.PredClipper(Line(), seen_range=True)
     assert python.predict_one({"x": 9.0}) == 9.0
     python.learn_one({"x": 0.0}, 2.0)
     python.learn_one({"x": 0.0}, 5.0)
     python.learn_one({"x": 0.0}, 99.0, w=0.0)
     assert [python.predict_one({"x": x}) for x in (-1.0, 3.0, 9.0)] == [2.0, 3.0, 5.0]
-    native = preprocessing.PredClipper(linear_model.LinearRegression(optim.SGD(0.5)), y_max=1.5, seen_range=True)
+    native: Any = preprocessing.PredClipper(
+        linear_model.LinearRegression(optim.SGD(0.5)), y_max=1.5, seen_range=True
+    )
     predicted = native.step_many(X, Y)
     low, high = np.minimum.accumulate(Y)[:-1], np.minimum(np.maximum.accumulate(Y)[:-1], 1.5)
     assert np.all(predicted[1:] >= np.minimum(low, high))

@@ -18,7 +18,7 @@ X = random.normal(size=(3000, 5))
 SCORES = X @ W.T
 COSTS = np.maximum(0.0, (SCORES.max(1, keepdims=True) - SCORES) / 5 + 0.1 * random.normal(size=SCORES.shape))
 ROWS = [dict(zip("abcde", row, strict=True)) for row in X.tolist()]
-BOTH = [
+BOTH: list[Any] = [
     cost_sensitive.CostRegression(linear_model.LinearRegression("adaptive")),
     cost_sensitive.PairwiseCosts(linear_model.LogisticRegression("adaptive")),
 ]

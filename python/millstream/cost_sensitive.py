@@ -101,7 +101,7 @@ class CostRegression(CostSensitive):
         """The classes so far; none with `by_class`."""
         return [label for label in self.members if label is not None]
 
-    def learn_one(self, x: Features, costs: Mapping[Label, float], w: float = 1.0) -> None:
+    def learn_one(self, x: Features, costs: Mapping[Any, float], w: float = 1.0) -> None:
         """Learn the costs of one example."""
         known, weight = self._costs(costs), self._weight(w)
         if weight == 0.0:
@@ -182,7 +182,7 @@ class PairwiseCosts(CostSensitive):
         self.members: dict[Any, Any] = {None: model.clone()} if self.by_class else {}
         self._start()
 
-    def learn_one(self, x: Features, costs: Mapping[Label, float], w: float = 1.0) -> None:
+    def learn_one(self, x: Features, costs: Mapping[Any, float], w: float = 1.0) -> None:
         """Learn the costs of one example."""
         given, weight = self._costs(costs), self._weight(w)
         if weight == 0.0:
@@ -217,8 +217,7 @@ class PairwiseCosts(CostSensitive):
         return differences(self._who, x[a], x[b])
 
     def predict_wins_one(self, x: Features) -> dict[Label, float]:
-        """The sum, over all comparisons with other classes, of the probability that the class is the cheaper
-        one."""
+        """The expected number of other classes that are more expensive than a class."""
         labels = list(x) if self.by_class else self.classes
         wins: dict[Label, float] = dict.fromkeys(labels, 0.0)
         for index, a in enumerate(labels):
@@ -237,10 +236,8 @@ class PairwiseCosts(CostSensitive):
         return max(wins, key=wins.__getitem__) if wins else None
 
 
-def integrated(costs: Mapping[Label, float]) -> dict[Label, float]:
-    """v of each class: the integral from the lowest cost to its own of 1 over the number of classes that are at
-    most as
-    expensive."""
+def integrated(costs: Mapping[Any, float]) -> dict[Label, float]:
+    """`v` of each class: from the lowest cost to its own, the integral of 1 over the number of cheaper classes."""
     ordered = sorted(costs, key=costs.__getitem__)
     values, value = {}, 0.0
     for index, label in enumerate(ordered):
