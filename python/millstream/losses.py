@@ -25,6 +25,7 @@ from millstream.errors import InvalidValue
 __all__ = [
     "Absolute",
     "EpsilonInsensitive",
+    "Expectile",
     "Focal",
     "FocalStar",
     "Hinge",
@@ -147,6 +148,35 @@ class Quantile(Loss):
     """
 
     name = "losses.Quantile"
+
+    @forwarded
+    def __init__(self, q: float = 0.5) -> None: ...
+
+
+class Expectile(Loss):
+    """Asymmetric squared error; its minimiser is the `q`-expectile.
+
+    It is `q (y - z)²` below the target and `(1 - q) (z - y)²` above it. Expectiles are to the mean what quantiles
+    are to the median: with `q=0.5` the prediction is the mean, and a larger `q` gives a larger prediction. Choose
+    it over `Quantile` if the size of large errors matters and not only their frequency.
+
+    Parameters
+    ----------
+    q
+        Expectile to predict; above 0.5, predictions below the target cost more.
+
+    Examples
+    --------
+    >>> from millstream import losses
+    >>> losses.Expectile(q=0.75).value([3.0, 1.0], [1.0, 3.0])
+    array([3., 1.])
+
+    References
+    ----------
+    Newey, W. K. and Powell, J. L. (1987). Asymmetric least squares estimation and testing.
+    """
+
+    name = "losses.Expectile"
 
     @forwarded
     def __init__(self, q: float = 0.5) -> None: ...

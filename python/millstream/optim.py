@@ -7,8 +7,9 @@ Defaults are River's.
 
 Full-vector optimisers use all features of an example at once: `Adaptive`, `CoinBetting`, `OnlineNewtonStep` and
 `AdaGrad(full=True)`. They work with `linear_model.LinearRegression` and `linear_model.LogisticRegression` and
-update the intercept like any other weight. The parameters `l1`, `l2`, `averaging` and `intercept_learning_rate` of
-the learner cannot be used with them. For several classes, wrap the learner in `multiclass.OneVsRest`.
+update the intercept like any other weight. The parameters `averaging` and `intercept_learning_rate` of the learner
+cannot be used with them, and `l1` and `l2` only with `Adaptive`. For several classes, `Adaptive` works with
+`linear_model.SoftmaxRegression`; for the others, wrap the learner in `multiclass.OneVsRest`.
 
 A learner also accepts an optimiser by its lower-case name: `optimizer="adaptive"` is `optimizer=optim.Adaptive()`.
 """
@@ -452,13 +453,21 @@ class Adaptive(Optimizer):
 
     These are VW's updates (`vw --loss_function logistic` with no other options) in 64-bit arithmetic; VW's
     predictions are reproduced to its precision. For regression there is one difference: VW clips predictions to
-    the range of the targets so far, and this optimiser does not. Centring the features (with
-    `preprocessing.StandardScaler`) still helps, since the optimiser only scales them.
+    the range of the targets so far, and this optimiser does not; `PredClipper(model, seen_range=True)` of
+    `preprocessing` does. Centring the features (with `preprocessing.StandardScaler`) still helps, since the
+    optimiser only scales them.
+
+    The penalties `l1` and `l2` of the learner are proximal steps of the weights of the present features, each as
+    long as the weight's learning rate; VW shrinks all weights at every example. An example without loss does not
+    shrink weights. In `linear_model.SoftmaxRegression`, each score follows its loss with the other scores fixed.
 
     Parameters
     ----------
     learning_rate
         Initial learning rate. Results depend little on it, since the rates of weights fall with their gradients.
+    power
+        Power of the sum of squared gradients by which the rate of a weight falls: VW's `--power_t`. With 0 rates
+        are constant, with 1 they fall as fast as the number of examples grows.
 
     Examples
     --------
@@ -483,7 +492,7 @@ class Adaptive(Optimizer):
     name = "optim.Adaptive"
 
     @forwarded
-    def __init__(self, learning_rate: float = 0.5) -> None: ...
+    def __init__(self, learning_rate: float = 0.5, power: float = 0.5) -> None: ...
 
 
 class CoinBetting(Optimizer):

@@ -131,6 +131,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &linear_model::svm::DECLARATION,
     &losses::ABSOLUTE,
     &losses::EPSILON_INSENSITIVE,
+    &losses::EXPECTILE,
     &losses::FOCAL,
     &losses::FOCAL_STAR,
     &losses::HINGE,

@@ -15,6 +15,7 @@ from millstream.linear_model.gradient import LinearRegression, LogisticRegressio
 from millstream.linear_model.incremental_risk import IRMA, IRMAClassifier
 from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, LeastSquares, PARegressor
 from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
+from millstream.linear_model.quantiles import QuantileRegression
 
 __all__ = [
     "ALMA",
@@ -37,6 +38,7 @@ __all__ = [
     "PAClassifier",
     "PARegressor",
     "Perceptron",
+    "QuantileRegression",
     "SoftmaxRegression",
 ]
 

@@ -159,7 +159,8 @@ class SoftmaxRegression(Native, Classifier):
     Parameters
     ----------
     optimizer
-        Optimiser of the weights. Each class counts its own steps.
+        Optimiser of the weights: `"adaptive"`, or one that updates each weight on its own. Each class counts its
+        own steps.
     l2
         L2 penalty: shrinks weights towards 0.
     l1

@@ -158,8 +158,10 @@ class _NativeTargetMinMaxScaler(CompiledTarget, TargetMinMaxScaler):
 class PredClipper(TransformedTarget):
     """A regressor whose predictions are clipped to a range.
 
-    Choose it if the target has known bounds, such as a count or a percentage. The regressor learns targets as they
-    are, even beyond the bounds. Intervals are clipped too. Models that can be merged still can.
+    Choose it if the target has known bounds, such as a count or a percentage, or, with `seen_range=True`, to
+    exclude predictions far from every target so far, as Vowpal Wabbit does. The regressor learns targets as they
+    are, even beyond the bounds. Intervals are clipped too. Models that can be merged still can, unless
+    `seen_range` is set.
 
     Parameters
     ----------
@@ -169,6 +171,9 @@ class PredClipper(TransformedTarget):
         Least prediction; None or `-math.inf` for no bound.
     y_max
         Greatest prediction, at least `y_min`; None or `math.inf` for no bound.
+    seen_range
+        Whether to clip predictions to the range of the targets so far, too. Before the first target only `y_min`
+        and `y_max` are used.
 
     Examples
     --------
@@ -178,19 +183,27 @@ class PredClipper(TransformedTarget):
     ...     model.learn_one(x, y)
     >>> model.predict_one({"a": -100.0, "b": -200.0}), model.predict_one({"a": 50.0, "b": 60.0})
     (0.0, 200.0)
+    >>> model = preprocessing.PredClipper(linear_model.LinearRegression(), seen_range=True)
+    >>> for x, y in [({"a": 2.0}, 80), ({"a": 3.0}, 100)]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one({"a": -100.0}), model.predict_one({"a": 50.0})
+    (80.0, 100.0)
     """
 
     name = "preprocessing.PredClipper"
+    _target: _Extremes = _Extremes()
 
     def __new__(cls, model: Any = None, *bounds: Any, **others: Any) -> Any:
         if cls is PredClipper and compiles(others.get("regressor", model)):
             return _NativePredClipper.__new__(_NativePredClipper)
         return super().__new__(cls)
 
-    def __init__(self, model: Any, y_min: float | None = None, y_max: float | None = None) -> None:
+    def __init__(
+        self, model: Any, y_min: float | None = None, y_max: float | None = None, seen_range: bool = False
+    ) -> None:
         # The compiled form checks the bounds.
-        _NativePredClipper("baseline.TargetMean", y_min, y_max)
-        self._start(model=model, y_min=y_min, y_max=y_max)
+        _NativePredClipper("baseline.TargetMean", y_min, y_max, seen_range)
+        self._start(model=model, y_min=y_min, y_max=y_max, seen_range=seen_range)
 
     @classmethod
     def _revive(cls, source: Any) -> Any:
@@ -206,20 +219,34 @@ class PredClipper(TransformedTarget):
         """Greatest prediction, or None."""
         return self.parameters["y_max"]  # type: ignore[no-any-return]
 
-    def _forward(self, target: Any, y: float) -> float:
+    @property
+    def seen_range(self) -> bool:
+        """Whether predictions are clipped to the range of the targets so far, too."""
+        return self.parameters["seen_range"]  # type: ignore[no-any-return]
+
+    def _updated(self, y: float, w: float) -> _Extremes:
+        if not self.seen_range:
+            return self._target
+        return _Extremes(min(self._target.least, y), max(self._target.greatest, y))
+
+    def _forward(self, target: _Extremes, y: float) -> float:
         return y
 
-    def _inverse(self, target: Any, z: float) -> float:
+    def _inverse(self, target: _Extremes, z: float) -> float:
+        if target.least <= target.greatest:
+            z = max(target.least, min(z, target.greatest))
         low = -math.inf if self.y_min is None else self.y_min
         high = math.inf if self.y_max is None else self.y_max
         return max(low, min(z, high))
 
 
 class _NativePredClipper(CompiledTarget, PredClipper):
-    def __init__(self, model: Any, y_min: float | None = None, y_max: float | None = None) -> None:
+    def __init__(
+        self, model: Any, y_min: float | None = None, y_max: float | None = None, seen_range: bool = False
+    ) -> None:
         y_min = None if isinstance(y_min, float) and y_min == -math.inf else y_min
         y_max = None if isinstance(y_max, float) and y_max == math.inf else y_max
-        self._build_around(model=model, y_min=y_min, y_max=y_max)
+        self._build_around(model=model, y_min=y_min, y_max=y_max, seen_range=seen_range)
 
 
 for _compiled in (_NativeTargetStandardScaler, _NativeTargetMinMaxScaler, _NativePredClipper):

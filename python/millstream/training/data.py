@@ -14,6 +14,7 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.chunks import take_column
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
+from millstream.training.sources import Cached, Part, is_parsed
 
 __all__ = ["ORDERS", "Data", "data_of"]
 
@@ -31,6 +32,10 @@ class Data:
 
     def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
         """The examples of one pass."""
+        raise NotImplementedError
+
+    def split(self, period: int) -> tuple[Data, Data]:
+        """All examples but one in `period`, and those."""
         raise NotImplementedError
 
 
@@ -53,12 +58,24 @@ class InMemory(Data):
             stop = min(start + STRETCH, n)
             yield self.whole.cut(start, stop) if indices is None else self.whole.take(indices[start:stop])
 
+    def split(self, period: int) -> tuple[Data, Data]:
+        if len(self.whole) < period:
+            raise InvalidValue(
+                f"train: holdout needs at least {period} examples to hold out one, got {len(self.whole)}"
+            )
+        held = (np.arange(len(self.whole)) + 1) % period == 0
+        return InMemory(self.whole.take(np.flatnonzero(~held))), InMemory(self.whole.take(np.flatnonzero(held)))
+
 
 class FromStream(Data):
     """A stream that is read again in each pass and may be larger than memory."""
 
     def __init__(self, stream: Stream, buffer: int) -> None:
         self.stream, self.buffer, self.size = stream, buffer, stream.n_samples
+
+    def split(self, period: int) -> tuple[Data, Data]:
+        learned, held = (Part(self.stream, period, held) for held in (False, True))
+        return FromStream(learned, self.buffer), FromStream(held, self.buffer)
 
     def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
         stream = self.stream
@@ -67,6 +84,10 @@ class FromStream(Data):
         for chunk in stream.chunks():
             if chunk.y is None:
                 raise InvalidType("train: a stream needs a target: name its column with target=")
+            if is_parsed(chunk):
+                # Learning answers Ctrl-C between its rows, too, and cutting would convert them.
+                yield chunk
+                continue
             for start in range(0, len(chunk), STRETCH):
                 yield chunk.cut(start, min(start + STRETCH, len(chunk)))
 
@@ -101,7 +122,7 @@ def _of_stream(stream: Stream, passes: int, order: str, buffer: int) -> Data:
     if passes > 1 and not stream.repeatable:
         raise InvalidValue(f"train: {passes} passes need data that can be read again, got {stream!r}")
     if order != "random":
-        return FromStream(stream, buffer)
+        return FromStream(Cached(stream), buffer)
     if stream.n_samples is None or stream.n_samples > buffer:
         held = "an unknown number" if stream.n_samples is None else f"{stream.n_samples:,}"
         raise InvalidValue(

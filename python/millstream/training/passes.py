@@ -35,9 +35,10 @@ def train(
     batch_size: int | None = None,
     metric: Any = None,
     validation: Any = None,
+    holdout: float | None = None,
     tolerance: float | None = None,
     patience: int = 1,
-    keep_best: bool = False,
+    keep_best: bool | None = None,
     buffer: int = 100_000,
     progress: bool | None = None,
     on_interrupt: str = "return",
@@ -48,7 +49,8 @@ def train(
     each pass. With a decreasing learning rate (such as `optim.InverseScaling`) it converges to the minimum of the
     mean loss over the data; with a constant rate it fluctuates around it. For a stream, use `learn_many` or
     `evaluate.prequential` instead: it is learned in one pass, and the unbiased score is that of predictions made
-    before learning. The risk on training data is optimistic; pass `validation` for an independent estimate.
+    before learning. The risk on training data is optimistic; pass `validation` or `holdout` for an independent
+    estimate.
 
     Parameters
     ----------
@@ -56,7 +58,8 @@ def train(
         A classifier or a regressor. It is trained in place and continues from its current state.
     data
         `(X, y)` or `(X, y, w)` with a matrix, a frame or dicts (y may be the name of a column), a `Stream`, or
-        an iterable of examples `(x, y)`, which is kept in memory. A stream is read again in each pass.
+        an iterable of examples `(x, y)`, which is kept in memory. A stream is read again in each pass, unless its
+        parsed rows fit in 128 MiB.
     passes
         Maximum number of passes over the data.
     order
@@ -76,12 +79,17 @@ def train(
         squared error or error rate for learners without a loss).
     validation
         Data on which to measure the risk, instead of `data`.
+    holdout
+        Fraction of `data`, at most 0.5, that is not learned and on which the risk is measured: of every
+        `1 / holdout` examples (rounded) the last one, in the order of the data and the same in each pass. Training
+        then stops when the risk has not fallen for `patience` passes.
     tolerance
-        Stop when the risk has not improved by more than this for `patience` passes; None for all passes.
+        Stop when the risk has not improved by more than this for `patience` passes. None is 0 with `holdout`, and
+        all passes without.
     patience
         Number of passes without improvement before stopping.
     keep_best
-        Whether to restore the model with the best risk.
+        Whether to restore the model with the best risk; None for whether there is a `holdout`.
     buffer
         Number of examples of a stream kept in memory for shuffling or drawing.
     progress
@@ -106,6 +114,14 @@ def train(
     >>> result.stopped, result.passes, result.risk < 1e-8
     ('tolerance', 3, True)
 
+    With a hold-out, training stops when the model starts to overfit, here on targets that are noise:
+
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(0.01))
+    >>> noise = np.random.default_rng(2).normal(size=500)
+    >>> result = millstream.train(model, (X, noise), passes=20, order="shuffle", seed=1, holdout=0.1, patience=3)
+    >>> result.stopped, result.passes < 20, result.kept_best
+    ('tolerance', True, True)
+
     References
     ----------
     Bertsekas, D. P. (2011). Incremental gradient, subgradient, and proximal methods for convex optimization: a
@@ -114,8 +130,13 @@ def train(
     Review 60.
     """
     _check(model, passes, order, seed, batch_size, tolerance, patience, buffer, on_interrupt)
+    period = _period(holdout, validation)
     examples = data_of(data, int(passes), order, int(buffer))
     judged = examples if validation is None else data_of(validation, int(passes), "cyclic", int(buffer))
+    if period is not None:
+        examples, judged = examples.split(period)
+        tolerance = 0.0 if tolerance is None else tolerance
+    keep_best = holdout is not None if keep_best is None else keep_best
     risk = Risk(model, metric)
     total = None if examples.size is None else examples.size * int(passes)
     with Progress(progress, total, risk.name) as bar, Interrupts(on_interrupt == "return") as interrupts:
@@ -132,7 +153,7 @@ def train(
     # The name of the risk is known by now.
     history = {risk.name if name == "risk" else name: column for name, column in run.history.items()}
     settings = {"passes": int(passes), "order": order, "seed": seed, "batch_size": batch_size}
-    settings |= {"tolerance": tolerance, "patience": patience, "buffer": buffer}
+    settings |= {"holdout": holdout, "tolerance": tolerance, "patience": patience, "buffer": buffer}
     return Training(model, risk.name, history, stopped, run.best_pass, kept, settings)
 
 
@@ -219,6 +240,18 @@ class Run:
     def _look(self) -> None:
         with self.interrupts.allowed():
             pass
+
+
+def _period(holdout: Any, validation: Any) -> int | None:
+    """One in how many examples is held out; None for no hold-out."""
+    if holdout is None:
+        return None
+    if validation is not None:
+        raise InvalidValue("train: give validation or holdout, not both")
+    number = isinstance(holdout, (int, float, np.number)) and not isinstance(holdout, bool)
+    if not (number and 0 < holdout <= 0.5):
+        raise InvalidValue(f"train: holdout must be a fraction in (0, 0.5], got {quoted(holdout)}")
+    return round(1.0 / float(holdout))
 
 
 def _check(

@@ -73,14 +73,6 @@ impl HyperplaneSettings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
         let optimizer = match arguments.part("optimizer")? {
             Built::Optimizer(optimizer) => optimizer,
-            Built::FullVectorOptimizer(optimizer) => {
-                return Err(Fault::value(format!(
-                    "{}: {} updates one score at a time: use it with linear_model.LinearRegression or \
-                     linear_model.LogisticRegression, and multiclass.OneVsRest for several classes",
-                    arguments.who,
-                    optimizer.name()
-                )))
-            }
             _ => return Err(arguments.absent("optimizer")),
         };
         let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };

@@ -1,5 +1,6 @@
 //! Learners that are linear in their parameters.
 
+mod adaptive_softmax;
 pub mod alma;
 pub mod arow;
 pub mod bayesian_linear_regression;

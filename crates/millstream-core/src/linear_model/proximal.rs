@@ -28,6 +28,7 @@ pub fn step(loss: &Loss, y: f64, z: f64, s: f64, hardness: f64) -> f64 {
         Loss::Squared => r / (hardness + s),
         Loss::Absolute => (r / s).clamp(-kappa, kappa),
         Loss::Quantile { q } => (r / s).clamp((q - 1.0) * kappa, q * kappa),
+        Loss::Expectile { q } => r / (hardness / if r > 0.0 { q } else { 1.0 - q } + s),
         Loss::EpsilonInsensitive { epsilon } => ((r.abs() - epsilon).max(0.0) / s).min(kappa).copysign(r),
         Loss::Huber { epsilon } => (r / (2.0 * hardness + s)).clamp(-kappa * epsilon, kappa * epsilon),
         Loss::Poisson => poisson(y, z, s, kappa),
@@ -110,11 +111,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub const CONVEX: [Loss; 12] = [
+    pub const CONVEX: [Loss; 13] = [
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
         Loss::Quantile { q: 0.8 },
+        Loss::Expectile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::hyperplane::{self, Hyperplane, HyperplaneSettings};
-use crate::linear_model::Coordinates;
+use crate::linear_model::{adaptive_softmax, Coordinates};
 use crate::merging::{Merge, Merger, Side, BY_OPTIMIZER};
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
@@ -38,13 +38,14 @@ pub static DECLARATION: Declaration = Declaration {
         hyperplane::CLIP_GRADIENT,
         hyperplane::AVERAGING,
     ],
-    build: |arguments| {
-        Ok(Built::Classifier(Box::new(SoftmaxRegression {
+    build: |arguments| match arguments.part("optimizer")? {
+        Built::FullVectorOptimizer(optimizer) => adaptive_softmax::build(arguments, optimizer),
+        _ => Ok(Built::Classifier(Box::new(SoftmaxRegression {
             settings: HyperplaneSettings::new(arguments)?,
             state: State::default(),
             spare: Vec::new(),
             held: None,
-        })))
+        }))),
     },
 };
 

@@ -25,6 +25,8 @@ impl Loss {
             Loss::Squared => r * (-2.0 * tau).exp_m1(),
             Loss::Absolute => towards(-r, tau),
             Loss::Quantile { q } => towards(-r, tau * if r > 0.0 { 1.0 - q } else { q }),
+            // The error shrinks exponentially and so keeps its sign, and with it the factor.
+            Loss::Expectile { q } => r * (-2.0 * tau * if r > 0.0 { 1.0 - q } else { q }).exp_m1(),
             Loss::EpsilonInsensitive { epsilon } => towards(-r, tau.min((r.abs() - epsilon).max(0.0))),
             Loss::Huber { epsilon } => {
                 // At full slope until the error is ε, from there on it shrinks exponentially.
@@ -95,11 +97,12 @@ fn grown(m: f64, scale: f64, d: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const ALL: [Loss; 11] = [
+    const ALL: [Loss; 12] = [
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
         Loss::Quantile { q: 0.8 },
+        Loss::Expectile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,

@@ -9,7 +9,7 @@ mod flow;
 mod regression;
 
 pub use classification::{FOCAL, FOCAL_STAR, HINGE, LOGISTIC, MODIFIED_HUBER, SQUARED_HINGE};
-pub use regression::{ABSOLUTE, EPSILON_INSENSITIVE, HUBER, POISSON, QUANTILE, SQUARED};
+pub use regression::{ABSOLUTE, EPSILON_INSENSITIVE, EXPECTILE, HUBER, POISSON, QUANTILE, SQUARED};
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
@@ -25,6 +25,8 @@ pub enum Loss {
     Huber { epsilon: f64 },
     /// q (y − z) below the target, (1 − q) (z − y) above it (Koenker and Bassett, 1978)
     Quantile { q: f64 },
+    /// q (y − z)² below the target, (1 − q) (z − y)² above it (Newey and Powell, 1987)
+    Expectile { q: f64 },
     /// max(0, |z − y| − ε) (Vapnik, 1995)
     EpsilonInsensitive { epsilon: f64 },
     /// e^z − y z; the prediction is e^z
@@ -63,6 +65,7 @@ impl Loss {
             Loss::Huber { epsilon } if r.abs() <= epsilon => 0.5 * r * r,
             Loss::Huber { epsilon } => epsilon * (r.abs() - 0.5 * epsilon),
             Loss::Quantile { q } => (if r > 0.0 { 1.0 - q } else { q }) * r.abs(),
+            Loss::Expectile { q } => (if r > 0.0 { 1.0 - q } else { q }) * (r * r),
             Loss::EpsilonInsensitive { epsilon } => (r.abs() - epsilon).max(0.0),
             Loss::Poisson => poisson(y, z),
             Loss::Logistic => log_1p_exp(-m),
@@ -85,6 +88,7 @@ impl Loss {
             Loss::Absolute => sign(z > y),
             Loss::Huber { epsilon } => (z - y).clamp(-epsilon, epsilon),
             Loss::Quantile { q } => (if z > y { 1.0 } else { 0.0 }) - q,
+            Loss::Expectile { q } => 2.0 * (if z > y { 1.0 - q } else { q }) * (z - y),
             Loss::EpsilonInsensitive { epsilon } if (z - y).abs() <= epsilon => 0.0,
             Loss::EpsilonInsensitive { .. } => sign(z > y),
             Loss::Poisson => z.exp() - y,
@@ -179,11 +183,12 @@ fn poisson(y: f64, z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const ALL: [Loss; 13] = [
+    const ALL: [Loss; 14] = [
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
         Loss::Quantile { q: 0.8 },
+        Loss::Expectile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,
@@ -239,6 +244,10 @@ mod tests {
         let focal = Loss::Focal { gamma: 2.0 }.value(1.0, 0.0);
         assert!((focal - 0.25 * 2f64.ln()).abs() < 1e-16);
         // Quantile, q = 0.8: below the target a unit costs 0.8, above it 0.2.
+        // Expectile, q = 0.75: 2 below the target costs 0.75 · 4 with slope −3, 2 above it 0.25 · 4 with slope 1.
+        let expectile = Loss::Expectile { q: 0.75 };
+        assert_eq!((expectile.value(3.0, 1.0), expectile.slope(3.0, 1.0)), (3.0, -3.0));
+        assert_eq!((expectile.value(1.0, 3.0), expectile.slope(1.0, 3.0)), (1.0, 1.0));
         let quantile = Loss::Quantile { q: 0.8 };
         assert!((quantile.value(1.0, 0.0) - 0.8).abs() < 1e-16 && (quantile.value(0.0, 1.0) - 0.2).abs() < 1e-15);
     }

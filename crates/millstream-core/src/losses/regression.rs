@@ -53,6 +53,20 @@ pub static QUANTILE: Declaration = Declaration {
     build: |arguments| Ok(Built::Loss(Loss::Quantile { q: arguments.float("q")? })),
 };
 
+pub static EXPECTILE: Declaration = Declaration {
+    name: "losses.Expectile",
+    role: Role::Loss,
+    words: "Asymmetric squared error; its minimiser is the q-expectile",
+    merge: Merge::SETTING,
+    parameters: &[Parameter::new(
+        "q",
+        Kind::Float(Bounds::OPEN_UNIT),
+        Default::Float(0.5),
+        "expectile to predict; above 0.5, predictions below the target cost more",
+    )],
+    build: |arguments| Ok(Built::Loss(Loss::Expectile { q: arguments.float("q")? })),
+};
+
 pub static EPSILON_INSENSITIVE: Declaration = Declaration {
     name: "losses.EpsilonInsensitive",
     role: Role::Loss,

@@ -12,7 +12,7 @@ use super::Schedule;
 
 #[derive(Clone, Copy, Debug)]
 pub enum FullVectorOptimizer {
-    Adaptive { rate: f64 },
+    Adaptive { rate: f64, power: f64 },
     CoinBetting { wealth: f64 },
     OnlineNewtonStep { rate: Schedule, epsilon: f64 },
     FullAdaGrad { rate: Schedule, epsilon: f64 },
@@ -34,14 +34,25 @@ pub static ADAPTIVE: Declaration = Declaration {
     role: Role::Optimizer,
     words: "Scale-free, importance-aware steps as in VW; needs no tuning",
     merge: Merge::FULL_VECTOR,
-    parameters: &[Parameter::new(
-        "learning_rate",
-        Kind::Float(Bounds::POSITIVE),
-        Default::Float(0.5),
-        "initial learning rate; results depend little on it",
-    )],
+    parameters: &[
+        Parameter::new(
+            "learning_rate",
+            Kind::Float(Bounds::POSITIVE),
+            Default::Float(0.5),
+            "initial learning rate; results depend little on it",
+        ),
+        Parameter::new(
+            "power",
+            Kind::Float(Bounds::UNIT),
+            Default::Float(0.5),
+            "power of the sum of squared gradients by which the rate of a weight falls; 0 for constant rates",
+        ),
+    ],
     build: |arguments| {
-        Ok(Built::FullVectorOptimizer(FullVectorOptimizer::Adaptive { rate: arguments.float("learning_rate")? }))
+        Ok(Built::FullVectorOptimizer(FullVectorOptimizer::Adaptive {
+            rate: arguments.float("learning_rate")?,
+            power: arguments.float("power")?,
+        }))
     },
 };
 

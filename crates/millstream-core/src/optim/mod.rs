@@ -16,7 +16,7 @@ mod weights;
 
 pub use full_vector::{FullVectorOptimizer, ADAPTIVE, COIN_BETTING, ONLINE_NEWTON_STEP};
 pub use optimizers::{ADAM, ADA_DELTA, ADA_GRAD, FTRL_PROXIMAL, MOMENTUM, NESTEROV, RMS_PROP, SGD};
-pub use rules::{CoordinateRule, Penalty, Step};
+pub use rules::{shrunk, CoordinateRule, Penalty, Step};
 pub use schedules::{Schedule, CONSTANT, INVERSE_SCALING, INVERSE_SQUARE_ROOT, OPTIMAL};
 pub use weights::{dot, Features, Weights};
 

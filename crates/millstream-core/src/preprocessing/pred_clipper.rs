@@ -1,4 +1,5 @@
-//! A regressor whose predictions are clipped to a range. It learns targets as they are.
+//! A regressor whose predictions are clipped to a range: a given one, that of the targets so far, or what both have in
+//! common. It learns targets as they are.
 
 use serde_json::Value as Json;
 
@@ -7,7 +8,7 @@ use crate::fault::{Fault, Result};
 use crate::merging::Merge;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::transformed_target::{TargetMap, TransformedTarget, MODEL};
+use super::transformed_target::{numbers, TargetMap, TransformedTarget, MODEL};
 
 const NAME: &str = "preprocessing.PredClipper";
 
@@ -30,6 +31,12 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Null,
             "greatest prediction; null for no bound",
         ),
+        Parameter::new(
+            "seen_range",
+            Kind::Boolean,
+            DefaultValue::Boolean(false),
+            "whether to clip predictions to the range of the targets so far, too",
+        ),
     ],
     build,
 };
@@ -43,7 +50,57 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     if y_min > y_max {
         return Err(Fault::value(format!("{NAME}: y_max must be at least y_min = {y_min}, got {y_max}")));
     }
-    TransformedTarget::build(arguments, Clip { y_min, y_max })
+    let clip = Clip { y_min, y_max };
+    match arguments.boolean("seen_range")? {
+        true => TransformedTarget::build(arguments, SeenClip { clip }),
+        false => TransformedTarget::build(arguments, clip),
+    }
+}
+
+/// Clips to the range of the targets so far, too.
+#[derive(Clone)]
+struct SeenClip {
+    clip: Clip,
+}
+
+/// The range of the targets so far; none before the first.
+type Seen = Option<(f64, f64)>;
+
+impl TargetMap for SeenClip {
+    type State = Seen;
+    const IS_FIXED: bool = false;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    #[inline]
+    fn updated(&self, seen: &Seen, y: f64, _w: f64) -> Option<Seen> {
+        Some(Some(seen.map_or((y, y), |(low, high)| (low.min(y), high.max(y)))))
+    }
+
+    #[inline]
+    fn forward(&self, _seen: &Seen, y: f64) -> Result<f64> {
+        Ok(y)
+    }
+
+    #[inline]
+    fn inverse(&self, seen: &Seen, z: f64) -> f64 {
+        let (low, high) = seen.unwrap_or((f64::MIN, f64::MAX));
+        self.clip.inverse(&(), z.clamp(low, high))
+    }
+
+    fn is_valid(&self, seen: &Seen) -> bool {
+        seen.is_none_or(|(low, high)| low.is_finite() && high.is_finite() && low <= high)
+    }
+
+    fn infallible(&self, _seen: &Seen) -> bool {
+        true
+    }
+
+    fn inspect(&self, seen: &Seen) -> serde_json::Map<String, Json> {
+        seen.map_or_else(serde_json::Map::new, |(low, high)| numbers([("low", low), ("high", high)]))
+    }
 }
 
 #[derive(Clone)]
@@ -112,5 +169,25 @@ mod tests {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
         assert!((model.number(Row::Plain(&[]), &mut scratch) - 2.4).abs() < 1e-15);
+    }
+
+    /// With weights of 0 the prediction is the initial intercept, 7, until the first target; then the range is 1 to 1,
+    /// and after 4 and −2 it is −2 to 4, of which a bound of 3 leaves −2 to 3.
+    #[test]
+    fn seen_range_by_hand() {
+        let fixed = json!({ "name": "linear_model.LinearRegression", "parameters": {
+            "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 1e-300}},
+            "intercept_init": 7.0, "intercept_learning_rate": 1e-300 } });
+        let parameters = json!({ "model": fixed, "y_max": 3.0, "seen_range": true });
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
+        let Built::Regressor(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        assert_eq!(model.number(Row::Plain(&[0.0]), &mut scratch), 3.0);
+        model.learn(Row::Plain(&[0.0]), 1.0, 1.0, &mut scratch).unwrap();
+        assert_eq!(model.number(Row::Plain(&[0.0]), &mut scratch), 1.0);
+        for y in [4.0, -2.0] {
+            model.learn(Row::Plain(&[0.0]), y, 1.0, &mut scratch).unwrap();
+        }
+        assert_eq!(model.number(Row::Plain(&[0.0]), &mut scratch), 3.0);
     }
 }

@@ -11,7 +11,13 @@
 //! ```
 //! aᵢ is VW's sum of squared gradients over mᵢ², which neither overflows nor vanishes with the scale of a feature.
 //! Predictions do not depend on the unit of any feature: multiplied by u, a feature has m times u, the same q and
-//! a, and w over u. As in VW, and unlike in the paper, an example is predicted before its new maxima are recorded.
+//! a, and w over u. With another power p than 1/2, √aᵢ becomes aᵢ^p, k = (T / N)^(1 − p), and a new maximum shrinks
+//! the weight by its ratio to the power of 2 − 2 p, as VW's `--power_t` does.
+//!
+//! Penalties are a proximal step of the weights of the present features, in the metric of the step (composite mirror
+//! descent, Duchi, Hazan and Singer, 2011, eq. 4): with the rate ρᵢ = η ω k / (aᵢ^p mᵢ²) of a weight,
+//! wᵢ ← sign(wᵢ) max(0, |wᵢ| − λ₁ ρᵢ) / (1 + λ₂ ρᵢ). The intercept has no penalty. VW instead shrinks all weights by
+//! the same amount at each example. As in VW, and unlike in the paper, an example is predicted before its new maxima are recorded.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,17 +27,120 @@ use crate::row::all_finite;
 
 use super::coordinate_cells::CoordinateCells;
 use super::{Example, Memory, VectorUpdate};
-use crate::optim::Features;
+use crate::optim::{shrunk, Features, Penalty};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Adaptive {
     rate: f64,
+    power: f64,
+    penalty: Penalty,
     next: Vec<[f64; 3]>,
+    proposal: Proposal,
+}
+
+/// What a step changes besides the weights of features.
+#[derive(Clone, Copy, Debug, Default)]
+struct Proposal {
+    constant: [f64; 3],
+    squares: f64,
+    total: f64,
+}
+
+/// What `Adaptive::propose` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposed {
+    /// A step, for `Adaptive::commit`.
+    Step,
+    /// A gradient of 0: the state stays as it is.
+    Nothing,
+    Overflow,
 }
 
 impl Adaptive {
-    pub fn new(rate: f64) -> Self {
-        Adaptive { rate, next: Vec::new() }
+    pub fn new(rate: f64, power: f64, penalty: Penalty) -> Self {
+        Adaptive { rate, power, penalty, next: Vec::new(), proposal: Proposal::default() }
+    }
+
+    /// Compute a step, and change nothing.
+    #[inline]
+    pub fn propose(&mut self, state: &State, example: &Example<'_>) -> Proposed {
+        let Example { features, w: weight, slope, .. } = *example;
+        let pull = weight * slope * slope;
+        if pull == 0.0 {
+            return Proposed::Nothing;
+        }
+        let (power, is_root) = (self.power, self.power == 0.5);
+        // A square root is several times as fast as a power.
+        let falling = |a: f64| if is_root { a.sqrt() } else { a.powf(power) };
+        let (mut reach, mut norm) = (0.0, 0.0);
+        let mut look = |cell: &mut [f64; 3], x: f64| {
+            let [w, a, m] = cell;
+            let size = x.abs();
+            if size < LEAST {
+                return;
+            }
+            if size > *m {
+                let ratio = *m / size;
+                *w *= if is_root { ratio } else { ratio.powf(2.0 - 2.0 * power) };
+                *a *= ratio * ratio;
+                *m = size;
+            }
+            let q = x / *m;
+            *a += pull * q * q;
+            reach += q * q / falling(*a);
+            norm += q * q;
+        };
+        state.cells.propose(features, &mut self.next, &mut look);
+        let mut constant = state.cells.constant;
+        if example.intercept {
+            look(&mut constant, 1.0);
+        }
+        if norm == 0.0 {
+            return Proposed::Nothing;
+        }
+        let (squares, total) = (state.squares + weight * norm, state.total + weight);
+        let common = match is_root {
+            true => (total / squares).sqrt(),
+            false => (total / squares).powf(1.0 - power),
+        };
+        reach *= common;
+        let along = example.flow(self.rate * weight * reach) / reach * common;
+        let step = |cell: &mut [f64; 3], x: f64| {
+            let [w, a, m] = cell;
+            *w += along * (x / *m) / falling(*a) / *m;
+        };
+        let (Features::Dense(x) | Features::Sparse(_, x)) = features;
+        for (cell, &x) in self.next.iter_mut().zip(x) {
+            if x.abs() >= LEAST {
+                step(cell, x);
+            }
+        }
+        if !self.penalty.none() {
+            let Penalty { l1, l2 } = self.penalty;
+            for (cell, _) in self.next.iter_mut().zip(x).filter(|(_, x)| x.abs() >= LEAST) {
+                let [w, a, m] = cell;
+                let rate = self.rate * weight * common / falling(*a) / *m / *m;
+                *w = shrunk(*w, if l1 > 0.0 { l1 * rate } else { 0.0 });
+                *w /= 1.0 + if l2 > 0.0 { l2 * rate } else { 0.0 };
+            }
+        }
+        if example.intercept {
+            step(&mut constant, 1.0);
+        }
+        let sound =
+            all_finite(self.next.as_flattened()) && all_finite(&constant) && all_finite(&[squares, total, along]);
+        self.proposal = Proposal { constant, squares, total };
+        match sound {
+            true => Proposed::Step,
+            false => Proposed::Overflow,
+        }
+    }
+
+    /// Carry out the step that `propose` computed for these features.
+    #[inline]
+    pub fn commit(&mut self, state: &mut State, features: Features<'_>) {
+        state.cells.commit(features, &mut self.next, self.proposal.constant);
+        (state.squares, state.total) = (self.proposal.squares, self.proposal.total);
     }
 }
 
@@ -64,62 +173,13 @@ impl VectorUpdate for Adaptive {
         state.cells.grow(width, FRESH);
     }
 
+    #[inline]
     fn learn(&mut self, state: &mut State, example: &Example<'_>) -> bool {
-        let Example { features, w: weight, slope, .. } = *example;
-        let pull = weight * slope * slope;
-        if pull == 0.0 {
-            return true;
+        let proposed = self.propose(state, example);
+        if proposed == Proposed::Step {
+            self.commit(state, example.features);
         }
-        let (mut reach, mut norm) = (0.0, 0.0);
-        let mut look = |cell: &mut [f64; 3], x: f64| {
-            let [w, a, m] = cell;
-            let size = x.abs();
-            if size < LEAST {
-                return;
-            }
-            if size > *m {
-                let ratio = *m / size;
-                *w *= ratio;
-                *a *= ratio * ratio;
-                *m = size;
-            }
-            let q = x / *m;
-            *a += pull * q * q;
-            reach += q * q / a.sqrt();
-            norm += q * q;
-        };
-        state.cells.propose(features, &mut self.next, &mut look);
-        let mut constant = state.cells.constant;
-        if example.intercept {
-            look(&mut constant, 1.0);
-        }
-        if norm == 0.0 {
-            return true;
-        }
-        let (squares, total) = (state.squares + weight * norm, state.total + weight);
-        let common = (total / squares).sqrt();
-        reach *= common;
-        let along = example.flow(self.rate * weight * reach) / reach * common;
-        let step = |cell: &mut [f64; 3], x: f64| {
-            let [w, a, m] = cell;
-            *w += along * (x / *m) / a.sqrt() / *m;
-        };
-        let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-        for (cell, &x) in self.next.iter_mut().zip(x) {
-            if x.abs() >= LEAST {
-                step(cell, x);
-            }
-        }
-        if example.intercept {
-            step(&mut constant, 1.0);
-        }
-        let sound =
-            all_finite(self.next.as_flattened()) && all_finite(&constant) && all_finite(&[squares, total, along]);
-        if sound {
-            state.cells.commit(features, &mut self.next, constant);
-            (state.squares, state.total) = (squares, total);
-        }
-        sound
+        proposed != Proposed::Overflow
     }
 
     fn memory(&self) -> usize {
@@ -184,7 +244,7 @@ mod tests {
 
     #[test]
     fn two_steps_by_hand() {
-        let mut model = engine(Adaptive::new(0.5), Loss::Squared, false);
+        let mut model = engine(Adaptive::new(0.5, 0.5, Penalty::default()), Loss::Squared, false);
         let mut scratch = Scratch::default();
         // x = 2, y = 1, z = 0: s = 2 (0 − 1) = −2. m = 2, q = 1, a = 1 · 4 · 1 = 4, N = 1, T = 1, k = 1, c = 1 /
         // √4 = 0.5. τ = 0.5 · 0.5 = 0.25: the error −1 shrinks to e^−0.5 of itself, d = 1 − e^−0.5, and the score
@@ -199,5 +259,17 @@ mod tests {
         let tau = 1.5 / (1.0 + 48.0 * z * z).sqrt();
         let w = (z - 2.0 * z * (1.0 - (-2.0 * tau).exp())) / 4.0;
         assert!((model.score(Row::Plain(&[1.0]), &mut scratch) - w).abs() < 1e-15);
+    }
+
+    #[test]
+    fn power_and_penalties_by_hand() {
+        let penalty = Penalty { l1: 0.25, l2: 2.0 };
+        let mut model = engine(Adaptive::new(0.5, 1.0, penalty), Loss::Squared, false);
+        let mut scratch = Scratch::default();
+        // x = 2, y = 1, z = 0: s = −2, m = 2, q = 1, a = 4, k = 1, c = 1 / 4. τ = 0.5 · 0.25 = 0.125, so the score
+        // becomes 1 − e^−0.25, and w half of it. The rate is 0.5 / (4 · 2²) = 1 / 32.
+        model.learn(Row::Plain(&[2.0]), 1.0, 1.0, &mut scratch).expect("it learns");
+        let w = ((1.0 - (-0.25f64).exp()) / 2.0 - 0.25 / 32.0) / (1.0 + 2.0 / 32.0);
+        assert!((model.score(Row::Plain(&[1.0]), &mut scratch) - w).abs() < 1e-16);
     }
 }

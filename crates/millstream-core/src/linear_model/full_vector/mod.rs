@@ -4,7 +4,7 @@
 //! The intercept is a coordinate whose feature is always 1; it has no learning rate of its own. A step is
 //! atomic.
 
-mod adaptive;
+pub(super) mod adaptive;
 mod coin_betting;
 mod coordinate_cells;
 mod full_adagrad;
@@ -20,7 +20,7 @@ use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::losses::Loss;
-use crate::optim::{self, Features};
+use crate::optim::{self, Features, Penalty};
 use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Value};
 use crate::schema::Schema;
@@ -41,10 +41,10 @@ pub struct Example<'a> {
     pub gradient: f64,
     /// Number of this step, from 1.
     pub t: f64,
-    y: f64,
-    score: f64,
-    loss: Loss,
-    clip: f64,
+    pub(super) y: f64,
+    pub(super) score: f64,
+    pub(super) loss: Loss,
+    pub(super) clip: f64,
 }
 
 impl Example<'_> {
@@ -102,8 +102,9 @@ pub fn with_engine(
 ) -> Result<Built> {
     let settings = FullVectorSettings::new(arguments, &optimizer, for_classes)?;
     Ok(match optimizer {
-        optim::FullVectorOptimizer::Adaptive { rate } => {
-            build.build(FullVector::new(settings, adaptive::Adaptive::new(rate)))
+        optim::FullVectorOptimizer::Adaptive { rate, power } => {
+            let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
+            build.build(FullVector::new(settings, adaptive::Adaptive::new(rate, power, penalty)))
         }
         optim::FullVectorOptimizer::CoinBetting { wealth } => {
             build.build(FullVector::new(settings, coin_betting::CoinBetting::new(wealth)))
@@ -115,6 +116,28 @@ pub fn with_engine(
             build.build(FullVector::new(settings, full_adagrad::FullAdaGrad::new(rate, epsilon)))
         }
     })
+}
+
+/// Refuse parameters of a learner that have no meaning with an optimiser of this kind.
+pub(super) fn refuse_unsupported(arguments: &Arguments<'_>, optimizer: &optim::FullVectorOptimizer) -> Result<()> {
+    let (who, name) = (arguments.who, optimizer.name());
+    let refuse = |words: String| Err(Fault::value(format!("{who}: {words}")));
+    let (l1, l2) = (arguments.float("l1")?, arguments.float("l2")?);
+    let has_penalties = matches!(optimizer, optim::FullVectorOptimizer::Adaptive { .. });
+    if (l1 > 0.0 || l2 > 0.0) && !has_penalties {
+        return refuse(format!("l1 and l2 must be 0 with {name}, got {l1} and {l2}"));
+    }
+    if arguments.boolean("averaging")? {
+        return refuse(format!("averaging must be False with {name}"));
+    }
+    let rate = arguments.value("intercept_learning_rate")?;
+    if *rate != super::hyperplane::INTERCEPT_LEARNING_RATE.default.value() {
+        return refuse(format!(
+            "intercept_learning_rate must be left at its default with {name}, which updates the intercept like the \
+             other weights"
+        ));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Debug)]
@@ -129,25 +152,10 @@ struct FullVectorSettings {
 
 impl FullVectorSettings {
     fn new(arguments: &Arguments<'_>, optimizer: &optim::FullVectorOptimizer, for_classes: bool) -> Result<Self> {
-        let (who, name) = (arguments.who, optimizer.name());
-        let refuse = |words: String| Err(Fault::value(format!("{who}: {words}")));
-        let (l1, l2) = (arguments.float("l1")?, arguments.float("l2")?);
-        if l1 > 0.0 || l2 > 0.0 {
-            return refuse(format!("l1 and l2 must be 0 with {name}, got {l1} and {l2}"));
-        }
-        if arguments.boolean("averaging")? {
-            return refuse(format!("averaging must be False with {name}"));
-        }
-        let rate = arguments.value("intercept_learning_rate")?;
-        if *rate != super::hyperplane::INTERCEPT_LEARNING_RATE.default.value() {
-            return refuse(format!(
-                "intercept_learning_rate must be left at its default with {name}, which updates the intercept \
-                 like the other weights"
-            ));
-        }
+        refuse_unsupported(arguments, optimizer)?;
         Ok(FullVectorSettings {
-            who: who.into(),
-            optimizer: name,
+            who: arguments.who.into(),
+            optimizer: optimizer.name(),
             loss: engine::loss(arguments, for_classes)?,
             clip: arguments.float("clip_gradient")?,
             intercept: match arguments.boolean("intercept")? {
