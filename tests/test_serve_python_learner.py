@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
+import socket
 import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from millstream import serve
@@ -37,6 +40,10 @@ class Learner:
             return "\ud800"
         if error == "infinite":
             return float("inf")
+        if error == "probabilities":
+            return {"a": 0.25, "b": 0.75}
+        if "numpy" in x:
+            return np.dtype(x["numpy"]).type(x.get("y", 1))
         return x.get("y", False)
 
     def predict_proba_one(self, x: dict[str, Any]) -> dict[Any, float]:
@@ -44,6 +51,21 @@ class Learner:
 
     def learn_one(self, x: dict[str, Any], y: Any) -> None:
         pass
+
+
+class Counting:
+    """A classifier that records what it learns."""
+
+    def __init__(self) -> None:
+        self.learned: list[tuple[dict[str, Any], Any]] = []
+
+    def predict_one(self, x: dict[str, Any]) -> bool:
+        return len(self.learned) % 2 == 1
+
+    def learn_one(self, x: dict[str, Any], y: Any) -> None:
+        self.learned.append((x, y))
+
+    role = "classifier"
 
 
 class Regressor:
@@ -125,6 +147,12 @@ SHORT_BODIES = [
     '{"x":{"y":"é"}}',
     '{"x":{"y":123456789012345678901234567890}}',
     '{"x":{"y":-0.0}}',
+    '{"x":{"numpy":"float32","y":0.1}}',
+    '{"x":{"numpy":"float64","y":0.1}}',
+    '{"x":{"numpy":"int64","y":-7}}',
+    '{"x":{"numpy":"bool","y":1}}',
+    '{"x":{"numpy":"str","y":"é"}}',
+    '{"x":{"":1,"\\u0000":2,"é":3,"a":-1E+2}}',
     '{"x":{"y":1e-7}}',
     '{"x":{"y":null}}',
     '{"x":{"y":[1,2.5,"a"]}}',
@@ -132,7 +160,8 @@ SHORT_BODIES = [
     '{"x":{"a":{"b":[1,{"c":null}]}}}',
     '{"\\u0078":{"a":1}}',
 ]
-FAILING_BODIES = [f'{{"x":{{"error":"{kind}"}}}}' for kind in ("own", "other", "type", "surrogate", "infinite")]
+_ERRORS = ("own", "other", "type", "surrogate", "infinite", "probabilities")
+FAILING_BODIES = [f'{{"x":{{"error":"{kind}"}}}}' for kind in _ERRORS]
 FAILING_BODIES.append('{"x":{"y":{"a":1}}}')
 HANDLER_BODIES = [
     "",
@@ -282,3 +311,68 @@ def test_a_prediction_waits_for_a_learner_that_learns(tmp_path):
         leave.set()
         served.connection.close()
         served.server.stop()
+
+
+def test_late_labels_are_learned_once_from_the_features_as_sent(pair):
+    learned = []
+    for each in pair(Counting):
+        connection = each.connection
+        ids = []
+        for number in range(20):
+            body = f'{{"x":{{"a":{number}.50,"b":"é"}}}}'
+            connection.request("POST", "/v1/models/m/predict", body.encode())
+            ids.append(json.loads(connection.getresponse().read())["id"])
+        assert len(set(ids)) == 20
+        for id in reversed(ids):
+            path = f"/v1/models/m/labels/{id}"
+            replies = [each.ask("PUT", path, b'{"y":true}') for _ in range(3)]
+            assert [reply[0] for reply in replies] == [201, 200, 200]
+            assert each.ask("PUT", path, b'{"y":false}')[0] == 409
+        learned.append(each.server.engine.state.models["m"].model.learned)
+        assert each.server.engine.state.models["m"].scored == 20
+    assert learned[0] == learned[1] == [({"a": number + 0.5, "b": "é"}, True) for number in reversed(range(20))]
+
+
+def test_events_survive_a_restart(tmp_path):
+    served = Served(tmp_path, Counting(), native=True)
+    served.connection.request("POST", "/v1/models/m/predict", b'{"x":{"a":1}}')
+    id = json.loads(served.connection.getresponse().read())["id"]
+    assert served.shortcut_predictions == 1
+    served.connection.close()
+    served.server.stop()
+    again = Served(tmp_path, Counting(), native=True)
+    try:
+        for status in (201, 200):
+            assert again.ask("PUT", f"/v1/models/m/labels/{id}", b'{"y":true}')[0] == status
+        assert again.server.engine.state.models["m"].model.learned == [({"a": 1}, True)]
+    finally:
+        again.connection.close()
+        again.server.stop()
+
+
+def test_concurrent_and_pipelined_predictions_are_all_stored(pair):
+    short, _ = pair(Counting)
+    ids: list[str] = []
+
+    def send() -> None:
+        with socket.create_connection(("127.0.0.1", short.server.port), timeout=30) as plain:
+            for index in range(20):
+                body = f'{{"x":{{"a":{index}}}}}'
+                head = (
+                    f"POST /v1/models/m/predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
+                )
+                plain.sendall((head + body).encode() * 2)
+            found = b""
+            while found.count(b'"stored":true}') < 40:
+                piece = plain.recv(65536)
+                assert piece, found[-500:]
+                found += piece
+            ids.extend(_NEW_ID.findall(found.decode()))
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    stored = [each for each in short.records() if each[1] == Kind.EVENT]
+    assert len(ids) == len(set(ids)) == len(stored) == short.shortcut_predictions == 160
