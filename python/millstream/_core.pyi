@@ -1,6 +1,6 @@
 """The compiled module: what crates/millstream-python shows to Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -566,6 +566,18 @@ class PredictShortcut:
         version: str | None,
         seq: int,
     ) -> None: ...
+    def set_python_stream(
+        self,
+        path: str,
+        stream: int,
+        name: str,
+        served: object,
+        predict: Callable[[dict[str, Any]], Any],
+        pending: PendingEvents,
+        version: str | None,
+    ) -> None: ...
+    def predict(self, request: HttpRequest) -> bool: ...
+    def send(self, http: HttpServer) -> None: ...
     def remove_stream(self, path: str) -> None: ...
     def set_access(
         self, required: bool, grants: Sequence[tuple[bytes, float | None]], checks_host: bool

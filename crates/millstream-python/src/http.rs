@@ -203,7 +203,7 @@ impl HttpServer {
 /// A complete request. The body becomes a Python object when it is read.
 #[pyclass(frozen, module = "millstream._core")]
 pub struct HttpRequest {
-    request: Request,
+    pub request: Request,
 }
 
 #[pymethods]

@@ -71,6 +71,12 @@ class Handler:
         if reply is not None:
             respond(reply)
 
+    def refuse(self, request: Request, error: Exception) -> Reply:
+        """The reply to a prediction that the native shortcut began and a learner written in Python refused."""
+        if isinstance(error, (Problem, MillstreamError)):
+            self.server.counters.refuse(self._find(request)[1]["model"])
+        return _problem_reply(error, request)
+
     def _run_slow(self, operation: Operation, call: Call) -> None:
         try:
             reply = operation.run(call)

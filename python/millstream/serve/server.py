@@ -214,8 +214,8 @@ class Server:
             raise listening_error(self.host, self._port, error) from None
 
     def _take_shortcut(self, http: _core.HttpServer) -> None:
-        """Let the HTTP server answer for native models; not with tracing, because only the handler creates
-        spans."""
+        """Let the HTTP server answer for native models, and prepare and finish predictions of others; not with
+        tracing, because only the handler creates spans."""
         if self.tracing is None:
             headers = header_block(JSON, ())
             self._shortcut = Shortcut(self.engine, self.tokens, headers, checks_host=self.checks_host)
@@ -275,6 +275,12 @@ class Server:
         assert http is not None
         while not self._ended.is_set():
             for request in http.take(_TURN, 0.25):
+                try:
+                    if self._shortcut is not None and self._shortcut.native.predict(request):
+                        continue
+                except Exception as error:  # a learner written in Python may raise anything
+                    self._respond(request.ticket, self.handler.refuse(request, error))
+                    continue
                 self.handler.handle(request, partial(self._respond, request.ticket))
             self.flush()
             # The native shortcut does not read the file of tokens.
@@ -295,6 +301,8 @@ class Server:
     def flush(self) -> None:
         """Send the replies that are ready."""
         outbox, http = self._outbox, self._http
+        if http is not None and self._shortcut is not None:
+            self._shortcut.native.send(http)
         if not outbox or http is None:
             return
         ready = []

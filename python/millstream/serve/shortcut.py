@@ -1,10 +1,13 @@
-"""Predictions of native models that the HTTP server computes itself, without Python."""
+"""Predictions of native models that the HTTP server computes itself, without Python, and those of learners written
+in Python, for which native code does all but the prediction."""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from millstream import _core, roles
+from millstream.serve.api.predictions import predicted_value
 from millstream.serve.engine import Engine
 from millstream.serve.served_model import ServedModel, is_native_method
 from millstream.serve.tokens import Tokens
@@ -26,6 +29,8 @@ class Shortcut:
     def __init__(self, engine: Engine, tokens: Tokens, headers: bytes, *, checks_host: bool) -> None:
         self._engine, self._tokens, self._checks_host = engine, tokens, checks_host
         self._lock = threading.Lock()
+        self._paths: set[str] = set()
+        #: The native models by path, and the record number that the shortcut shows for each.
         self._served: dict[str, ServedModel] = {}
         self._shown: dict[str, int] = {}
         self.native = _core.PredictShortcut(engine.committer.events, headers)
@@ -36,18 +41,26 @@ class Shortcut:
         with self._lock:
             state = self._engine.state
             wanted: dict[str, ServedModel] = {}
+            paths = set()
             for name, served in list(state.models.items()):
                 stream = state.by_name.get(name)
-                if stream is None or name in state.routes or not _is_answered(served):
+                if stream is None or name in state.routes or not _has_one_value(served):
                     continue
                 path = f"/v1/models/{name}/predict"
-                wanted[path] = served
-                self.native.set_stream(
-                    path, stream.number, name, served.model, stream.pending, served.version, served.seq
-                )
-            for path in self._served.keys() - wanted.keys():
+                paths.add(path)
+                if _is_answered(served):
+                    wanted[path] = served
+                    self.native.set_stream(
+                        path, stream.number, name, served.model, stream.pending, served.version, served.seq
+                    )
+                else:
+                    predict = partial(predicted_value, served)
+                    self.native.set_python_stream(
+                        path, stream.number, name, served, predict, stream.pending, served.version
+                    )
+            for path in self._paths - paths:
                 self.native.remove_stream(path)
-            self._served = wanted
+            self._paths, self._served = paths, wanted
             self._shown = {path: served.seq for path, served in wanted.items()}
             self._sync_access()
 
@@ -70,10 +83,13 @@ class Shortcut:
                     self.native.set_seq(path, served.seq)
 
 
+def _has_one_value(served: ServedModel) -> bool:
+    """Whether a prediction has no probabilities beside it."""
+    return not served.wants_proba or served.role in (roles.ANOMALY_DETECTOR, roles.FORECASTER)
+
+
 def _is_answered(served: ServedModel) -> bool:
     """Whether the native shortcut gives the same predictions as `ServedModel.predict`."""
-    if served.wants_proba and served.role is not roles.ANOMALY_DETECTOR:
-        return False
     if served.role not in _VERBS or not isinstance(served.model, _core.Model) or not served.is_native:
         return False
     return is_native_method(served.model, _VERBS[served.role])

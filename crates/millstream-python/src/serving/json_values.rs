@@ -8,6 +8,9 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use super::key_cache::{KeyCache, KEY_CACHE};
 use crate::errors::{raise, shown};
 
+/// Limit of the keys of an object, as in the signatures below.
+const MAX_KEYS: usize = 100_000;
+
 /// The value of a JSON text. `max_keys` limits the keys of each object.
 #[pyfunction]
 #[pyo3(signature = (data, max_keys = 100_000))]
@@ -33,6 +36,26 @@ pub fn parse_json_with_raw<'py>(
         Ok((value, builder.raw.map(|raw| PyBytes::new(py, raw.as_bytes()))))
     });
     parsed.map_err(|error: Error| error.raised(py))
+}
+
+/// The value of a member, and its text as given, if the text is a valid object with no other member.
+pub fn only_member<'a, 'py>(py: Python<'py>, bytes: &'a [u8], name: &str) -> Option<(Bound<'py, PyAny>, &'a str)> {
+    with_builder(py, MAX_KEYS, |builder| {
+        let mut reader = Reader::new(bytes)?;
+        let is_object = reader.value()? == Token::BeginObject;
+        if !is_object || reader.first_key()?.as_deref() != Some(name) {
+            return Ok(None);
+        }
+        let start = reader.start();
+        let value = builder.value(&mut reader, 1)?;
+        let text = reader.since(start);
+        if reader.next_key()?.is_some() {
+            return Ok(None);
+        }
+        reader.end()?;
+        Ok::<_, Error>(Some((value, text)))
+    })
+    .unwrap_or_default()
 }
 
 /// The values of lines of JSON, and the errors of invalid lines by index; the value of an invalid line is None. Blank

@@ -11,8 +11,13 @@ use crate::errors::{raise, read_text, shown, OrRaise};
 #[pyfunction]
 pub fn write_json<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::with_capacity(256);
-    push(&mut out, value, 0)?;
+    push_json(&mut out, value)?;
     Ok(PyBytes::new(value.py(), &out))
+}
+
+/// Append what `write_json` returns.
+pub fn push_json(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    push(out, value, 0)
 }
 
 /// Recursive, but not deeper than `MAX_DEPTH`, whatever contains itself.

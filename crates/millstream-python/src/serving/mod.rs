@@ -19,6 +19,7 @@ mod predict_body;
 mod predict_shortcut;
 mod prediction;
 mod prediction_counts;
+mod python_learner;
 mod record_check;
 
 pub use checksum::crc32c;

@@ -3,10 +3,13 @@
 //! The reply and the record are those of `python/millstream/serve/api/predictions.py`, byte for byte. The shortcut
 //! leaves all unusual requests to Python (an invalid body, a repeated id, a missing token, a model that is being
 //! changed). It never takes the GIL.
+//!
+//! A learner written in Python is called by the handler thread, in `PredictShortcut::predict`, which does the rest of
+//! the work in the same way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 use millstream_core::json::push_string;
@@ -17,11 +20,14 @@ use pyo3::prelude::*;
 use super::access::{Access, Grant};
 use super::event_id::{EventId, NewIds};
 use super::event_queue::{Event, EventQueue, Pushed};
+use super::json_writer::push_json;
 use super::pending_events::PendingEvents;
 use super::predict_body::PredictBody;
 use super::prediction::{push_integer, push_prediction, reply_middle};
 use super::prediction_counts::PredictionCounts;
+use super::python_learner::{python_features, PythonLearner};
 use crate::errors::raise;
+use crate::http::{HttpRequest, HttpServer};
 use crate::part::Part;
 
 /// Longer bodies are rare and would delay other requests.
@@ -31,6 +37,8 @@ const LONGEST_BODY: usize = 64 << 10;
 #[pyclass(frozen, module = "millstream._core")]
 pub struct PredictShortcut {
     shared: Arc<Shared>,
+    /// Replies of learners written in Python, by ticket, until they are sent.
+    ready: Mutex<Vec<(u64, Reply)>>,
 }
 
 struct Shared {
@@ -52,13 +60,18 @@ struct Rules {
 /// The rule for one path.
 struct Stream {
     number: u32,
-    model: Py<Part>,
+    predictor: Predictor,
     pending: Py<PendingEvents>,
     /// The reply from the id on, up to the number of the record.
     middle: Vec<u8>,
     /// The last record that the model learned.
     seq: AtomicU64,
     counts: Arc<PredictionCounts>,
+}
+
+enum Predictor {
+    Native(Py<Part>),
+    Python(PythonLearner),
 }
 
 #[pymethods]
@@ -75,7 +88,7 @@ impl PredictShortcut {
             clock: (Instant::now(), 0),
         };
         let shared = Shared { queue, headers, new_ids: NewIds::default(), rules: RwLock::new(rules) };
-        Ok(PredictShortcut { shared: Arc::new(shared) })
+        Ok(PredictShortcut { shared: Arc::new(shared), ready: Mutex::default() })
     }
 
     /// Set or replace the model that answers for a path.
@@ -91,14 +104,45 @@ impl PredictShortcut {
         version: Option<&str>,
         seq: u64,
     ) {
-        let middle = reply_middle(name, version);
-        let mut rules = self.shared.write();
-        let counts = rules.counts.entry(name.into()).or_default().clone();
-        let (model, pending) = (model.clone().unbind(), pending.clone().unbind());
-        let stream = Stream { number: stream, model, pending, middle, seq: AtomicU64::new(seq), counts };
-        let former = rules.streams.insert(path.into(), Arc::new(stream));
-        drop(rules);
-        drop(former);
+        let predictor = Predictor::Native(model.clone().unbind());
+        self.shared.set_stream(path, stream, name, predictor, pending, version, seq);
+    }
+
+    /// Set or replace the learner written in Python that answers for a path. `served` has its last record as `seq`;
+    /// `predict` returns the prediction for features.
+    #[pyo3(signature = (path, stream, name, served, predict, pending, version))]
+    #[allow(clippy::too_many_arguments)] // Of Python.
+    fn set_python_stream(
+        &self,
+        path: &str,
+        stream: u32,
+        name: &str,
+        served: Py<PyAny>,
+        predict: Py<PyAny>,
+        pending: &Bound<'_, PendingEvents>,
+        version: Option<&str>,
+    ) {
+        let predictor = Predictor::Python(PythonLearner { served, predict });
+        self.shared.set_stream(path, stream, name, predictor, pending, version, 0);
+    }
+
+    /// Predict with a learner written in Python. False if the request is unusual, or not for such a learner. An
+    /// exception of the learner is raised. The reply is sent by `send`.
+    fn predict(&self, py: Python<'_>, request: &HttpRequest) -> PyResult<bool> {
+        let reply = self.shared.predict(py, &request.request)?;
+        let is_answered = reply.is_some();
+        if let Some(reply) = reply {
+            self.ready().push((request.request.ticket(), reply));
+        }
+        Ok(is_answered)
+    }
+
+    /// Send the replies of `predict`.
+    fn send(&self, http: &HttpServer) {
+        let ready = std::mem::take(&mut *self.ready());
+        if !ready.is_empty() {
+            http.server.answer(ready);
+        }
     }
 
     /// Leave a path to Python.
@@ -135,6 +179,10 @@ impl PredictShortcut {
     pub fn shared(&self) -> Arc<dyn Shortcut> {
         self.shared.clone()
     }
+
+    fn ready(&self) -> MutexGuard<'_, Vec<(u64, Reply)>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Shared {
@@ -147,43 +195,75 @@ impl Shared {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rule for a request, and the server's time.
-    fn find(&self, request: &Request) -> Option<(Arc<Stream>, u64)> {
+    #[allow(clippy::too_many_arguments)] // Of Python.
+    fn set_stream(
+        &self,
+        path: &str,
+        number: u32,
+        name: &str,
+        predictor: Predictor,
+        pending: &Bound<'_, PendingEvents>,
+        version: Option<&str>,
+        seq: u64,
+    ) {
+        let (middle, pending) = (reply_middle(name, version), pending.clone().unbind());
+        let mut rules = self.write();
+        let counts = rules.counts.entry(name.into()).or_default().clone();
+        let stream = Stream { number, predictor, pending, middle, seq: AtomicU64::new(seq), counts };
+        let former = rules.streams.insert(path.into(), Arc::new(stream));
+        drop(rules);
+        drop(former);
+    }
+
+    /// The rule for a request whose model is native or not, and the server's time.
+    fn find(&self, request: &Request, is_native: bool) -> Option<(Arc<Stream>, u64)> {
         if request.method() != b"POST" || !request.query().is_empty() {
             return None;
         }
         let rules = self.read();
         let stream = rules.streams.get(request.path())?;
-        if !Fields::of(request)?.are_plain(&rules.access) {
+        if matches!(stream.predictor, Predictor::Native(_)) != is_native
+            || !Fields::of(request)?.are_plain(&rules.access)
+        {
             return None;
         }
         let (start, time) = rules.clock;
         Some((stream.clone(), time + start.elapsed().as_millis() as u64))
     }
-}
 
-impl Shortcut for Shared {
-    fn answer(&self, request: &Request) -> Option<Reply> {
-        let (stream, now) = self.find(request)?;
-        if request.body().len() > LONGEST_BODY {
-            return None;
-        }
-        let body = PredictBody::read(request.body())?;
+    /// The reply of a learner written in Python.
+    fn predict(&self, py: Python<'_>, request: &Request) -> PyResult<Option<Reply>> {
+        let Some((stream, now)) = self.find(request, false) else { return Ok(None) };
+        let Predictor::Python(learner) = &stream.predictor else { return Ok(None) };
+        let Some((x, text)) = python_features(py, request.body()) else { return Ok(None) };
         let start = Instant::now();
+        let y = learner.predict(py, x)?;
+        // A prediction that cannot be written is counted too, as the handler does.
+        stream.counts.add(start.elapsed());
         let mut prediction = Vec::with_capacity(24);
-        push_prediction(&*stream.model.get().read_detached()?, body.x, &mut prediction)?;
-        let duration = start.elapsed();
+        push_json(&mut prediction, &y)?;
+        let id = self.new_ids.make(now);
+        let seq = learner.seq(py)?;
+        Ok(self.stored(&stream, text, id, None::<fn(&EventId) -> bool>, &prediction, seq))
+    }
 
-        let mut record = Vec::with_capacity(body.x.len() + prediction.len() + 10);
+    /// Pass an event to the log. Returns the reply to its request; None if its id is known.
+    fn stored(
+        &self,
+        stream: &Stream,
+        x: &str,
+        id: EventId,
+        is_known: Option<impl FnOnce(&EventId) -> bool>,
+        prediction: &[u8],
+        seq: u64,
+    ) -> Option<Reply> {
+        let mut record = Vec::with_capacity(x.len() + prediction.len() + 11);
         record.extend_from_slice(b"{\"x\":");
-        record.extend_from_slice(body.x.as_bytes());
+        record.extend_from_slice(x.as_bytes());
         record.extend_from_slice(b",\"y\":");
-        record.extend_from_slice(&prediction);
+        record.extend_from_slice(prediction);
         record.push(b'}');
 
-        let id = body.id.as_deref().map(EventId::of_text);
-        let is_known = id.is_some().then_some(|id: &EventId| stream.pending.get().has(id.key()).unwrap_or(true));
-        let id = id.unwrap_or_else(|| self.new_ids.make(now));
         let mut reply = Vec::with_capacity(200);
         reply.extend_from_slice(b"{\"id\":");
         match &id {
@@ -200,13 +280,33 @@ impl Shortcut for Shared {
             Pushed::Stored => b",\"stored\":true}",
             Pushed::NotStored => b",\"stored\":false}",
         };
-        stream.counts.add(duration);
         reply.extend_from_slice(&stream.middle);
-        push_integer(&mut reply, stream.seq.load(Relaxed));
+        push_integer(&mut reply, seq);
         reply.extend_from_slice(b",\"y\":");
-        reply.extend_from_slice(&prediction);
+        reply.extend_from_slice(prediction);
         reply.extend_from_slice(stored);
         Some(Reply { status: 200, headers: self.headers.clone(), body: reply })
+    }
+}
+
+impl Shortcut for Shared {
+    fn answer(&self, request: &Request) -> Option<Reply> {
+        let (stream, now) = self.find(request, true)?;
+        let Predictor::Native(model) = &stream.predictor else { return None };
+        if request.body().len() > LONGEST_BODY {
+            return None;
+        }
+        let body = PredictBody::read(request.body())?;
+        let start = Instant::now();
+        let mut prediction = Vec::with_capacity(24);
+        push_prediction(&*model.get().read_detached()?, body.x, &mut prediction)?;
+        let duration = start.elapsed();
+        let id = body.id.as_deref().map(EventId::of_text);
+        let is_known = id.is_some().then_some(|id: &EventId| stream.pending.get().has(id.key()).unwrap_or(true));
+        let id = id.unwrap_or_else(|| self.new_ids.make(now));
+        let reply = self.stored(&stream, body.x, id, is_known, &prediction, stream.seq.load(Relaxed))?;
+        stream.counts.add(duration);
+        Some(reply)
     }
 }
 

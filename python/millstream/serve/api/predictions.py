@@ -28,6 +28,7 @@ __all__ = [
     "event_members",
     "item_problem",
     "predict_all",
+    "predicted_value",
     "stored_event",
 ]
 
@@ -107,6 +108,11 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
     except Exception as error:  # a learner written in Python may raise anything
         detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
         raise Problem(500, "learner-failed", detail) from None
+
+
+def predicted_value(served: ServedModel, x: dict[str, Any]) -> Any:
+    """Predict with one model, without probabilities."""
+    return predicted(served, x).y
 
 
 def _predicted_by_python(served: ServedModel, x: dict[str, Any]) -> Prediction:
