@@ -155,7 +155,7 @@ def test_the_model_that_learned_least_recently_is_dropped() -> None:
     for key in [1, 2, 3, 1, 4, 1, 5]:
         keyed.learn_one({"k": key, "x": 1.0}, 1.0)
     assert keyed.keys() == [1, 4, 5]
-    assert keyed.counters == {"created": 5, "dropped": 2, "expired": 0}
+    assert keyed.counters == {"created": 5, "spilled": 0, "returned": 0, "expired": 0, "dropped": 2}
 
 
 @pytest.mark.parametrize("template", [pipeline, lambda: linear_model.LogisticRegression(optimizer="optim.Adam")])
