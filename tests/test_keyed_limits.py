@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -200,6 +199,16 @@ def test_too_many_stubs_are_dropped(tmp_path: Path) -> None:
     assert few.spilled > 100
 
 
+def test_a_cycle_of_too_many_keys(tmp_path: Path) -> None:
+    # The next key is always the one that learned least recently.
+    X = np.random.default_rng(0).normal(size=(6000, 20))
+    keyed = compose.Keyed(pipeline(), key="k", max_bytes=100_000, spill=tmp_path)
+    for start in range(0, 6000, 500):
+        keyed.learn_many(X[start : start + 500], X[start : start + 500, 0] > 0, keys=np.arange(500))
+    assert keyed.counters["dropped"] > 0
+    assert keyed.memory <= 100_000
+
+
 def test_dumps_contain_spilled_models(tmp_path: Path) -> None:
     data, y = stream(texts=True, more=17)
     keyed = compose.Keyed(pipeline(), key="k", max_bytes=320_000, spill=tmp_path / "spill")
@@ -226,8 +235,8 @@ def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(600, 20))
     keyed = compose.Keyed(pipeline(), key="k", max_bytes=200_000, spill=tmp_path)
     keyed.learn_many(X, X[:, 0] > 0, keys=np.arange(600))
-    known = {fd for fd in os.listdir("/proc/self/fd") if _target(fd).startswith(str(tmp_path))}
-    with open(f"/proc/self/fd/{known.pop()}", "r+b") as file:
+    known = [link for link in Path("/proc/self/fd").iterdir() if _target(link).startswith(str(tmp_path))]
+    with known[0].open("r+b") as file:
         content = bytearray(file.read())
         content[20] ^= 4
         file.seek(0)
@@ -237,9 +246,10 @@ def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
         try:
             keyed[key]
         except InvalidState as error:
-            assert f"key {key}: the model that was spilled to {tmp_path} is damaged" in str(error)
             damaged.append(key)
+            said = str(error)
     assert len(damaged) == 1
+    assert f"key {damaged[0]}: the model that was spilled to {tmp_path} is damaged" in said
     rows, keys = np.ones((2, 20)), [599, damaged[0]]
     before = keyed[599].to_bytes()
     for on_error in ("raise", "skip"):
@@ -256,9 +266,9 @@ def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
     keyed.dump(tmp_path / "dumps")
 
 
-def _target(fd: str) -> str:
+def _target(link: Path) -> str:
     try:
-        return os.readlink(f"/proc/self/fd/{fd}")
+        return str(link.readlink())
     except OSError:
         return ""
 

@@ -39,7 +39,7 @@ def key_values(keys: Any) -> Any:
     if isinstance(keys, (list, tuple)):
         # An array would hide the type of some, such as of True.
         return _object_keys(list(keys))
-    dtype = getattr(keys, "dtype", None)
+    dtype: Any = getattr(keys, "dtype", None)
     if getattr(dtype, "kind", "") in ("i", "u") and hasattr(dtype, "numpy_dtype"):
         # A column of pandas with missing integers: a float would lose digits.
         missing = np.asarray(keys.isna(), dtype=np.bool_)

@@ -25,9 +25,9 @@ def check_template(who: str, template: Any) -> None:
             f"{who}: keyed models cannot be keyed again: make one key of both, such as 'shop/sensor'"
         )
     role = role_of(template)
-    if role is not None and role.answer in (Answer.CLASS, Answer.NUMBER, Answer.SCORE, Answer.CLUSTER):
-        if hasattr(template, "learn_one"):
-            return
+    predicts = role is not None and role.answer in (Answer.CLASS, Answer.NUMBER, Answer.SCORE, Answer.CLUSTER)
+    if predicts and hasattr(template, "learn_one"):
+        return
     shown = shown_part(template)
     if role is not None and role.answer is Answer.FEATURES:
         raise InvalidType(

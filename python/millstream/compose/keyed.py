@@ -63,8 +63,8 @@ class Keyed(Wrapper):
         A folder for a file with the models that do not fit in `max_bytes`. They come back bit for bit when their
         key does. None to drop them.
     prior
-        The model that a new key begins with: "template", or "global" for a copy of a model that learns the examples
-        of all keys, in their order. With "global" a batch is learned on one thread.
+        The model that a new key begins with: "template", or "global" for a copy of a model that learns the
+        examples of all keys, in their order. With "global" a batch is learned on one thread.
     n_threads
         The number of threads that a batch is distributed over; None for the number of cores.
 
@@ -308,7 +308,7 @@ class Keyed(Wrapper):
 
     @property
     def counters(self) -> dict[str, int]:
-        """Numbers of models: `created`, `spilled` and `returned`, `expired` by `ttl`, and `dropped` for lack of room."""
+        """Numbers of models: `created`, `spilled`, `returned`, `expired` by `ttl`, `dropped` for lack of room."""
         return dict(self._models.counters())
 
     @property

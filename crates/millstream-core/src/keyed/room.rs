@@ -3,7 +3,7 @@
 //! What is evicted depends on the sequence of examples only: on ticks, times and on charges (see `Form::charge`), and not on
 //! the memory that happens to be free.
 
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::held::Holdable;
 use crate::key::Key;
 
@@ -134,11 +134,24 @@ impl<P: Holdable> Store<P> {
     pub(super) fn bring_back(&mut self, hash: u64, place: Place, now: f64) -> Result<Place> {
         let header = self.stubs.header(place.slot());
         let (number, at) = self.stubs.place(place.slot());
-        // First, because the model itself could be dropped.
-        self.make_room(now, |store| store.forms[number].next_charge())?;
-        let Some(place) = self.find_word(hash, header.key) else {
-            return Err(crate::fault::Fault::state("compose.Keyed: memory is too short for this model"));
-        };
+        // Room is made at the cost of others: this one is not the oldest meanwhile.
+        self.stubs.set_tick(place.slot(), u64::MAX);
+        let room = self.make_room(now, |store| store.forms[number].next_charge());
+        if self.find_word(hash, header.key) != Some(place) {
+            return Err(Fault::state("compose.Keyed: memory is too short for one model"));
+        }
+        self.stubs.set_tick(place.slot(), header.tick);
+        let returned = room.and_then(|()| self.read_back(hash, place, number, at));
+        if returned.is_err() {
+            // It may be the oldest again, and is not listed.
+            self.stubs.forget_oldest();
+        }
+        returned
+    }
+
+    /// Load the state in a slot of the file into memory.
+    fn read_back(&mut self, hash: u64, place: Place, number: usize, at: SpillPlace) -> Result<Place> {
+        let header = self.stubs.header(place.slot());
         let Store { forms, spill: Some(spill), charged, free, .. } = self else { return Ok(place) };
         let form = &mut forms[number];
         let before = (form.charge(), form.free_bytes());

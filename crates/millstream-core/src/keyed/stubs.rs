@@ -66,6 +66,13 @@ impl Stubs {
         slot
     }
 
+    /// Set the tick of a stub, which is then not listed among the oldest.
+    pub fn set_tick(&mut self, slot: u32, tick: u64) {
+        let words = self.slab.get_mut(slot);
+        let header = Header { tick, ..Header::read(words) };
+        header.write(words);
+    }
+
     /// The forms have new numbers.
     pub fn renumber(&mut self, new: &[Option<u32>]) {
         let slots: Vec<u32> = self.slots().collect();
