@@ -1100,13 +1100,12 @@ def test_run_says_what_is_odd_about_columns(tmp_path, capsys):
     path.write_text("\n".join(["id,height,kind,y", *rows]))
     code, out, _ = run(capsys, "run", path, "-t", "y", "-q")
     assert code == OK
-    assert "column 'id' has a different value in nearly every row (400 of the first 400)" in out
-    assert "--drop id" in out
-    assert "column 'height' is read as text because its numbers have a comma: try --option decimal=," in out
-    assert "column 'kind'" not in out
+    assert "id seems to identify rows (400 different values in 400 rows): consider --drop id" in out
+    assert "height is read as strings because its numbers have a comma: try --option decimal=," in out
+    assert "note     kind" not in out
     code, out, _ = run(capsys, "run", path, "-t", "y", "-q", "--drop", "id", "--option", "decimal=,")
     assert code == OK
-    assert "column" not in out
+    assert "note" not in out
 
 
 def test_a_page_names_its_data(tmp_path, capsys):

@@ -648,16 +648,15 @@ with open("/proc/self/status") as file:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux for the peak")
 def test_memory_does_not_grow_with_the_file(tmp_path):
-    text = numbers(100_000)
-    header, _, rows = text.partition(b"\n")
-    peaks = []
-    for times in (4, 40):
+    header, _, rows = numbers(100_000).partition(b"\n")
+
+    def peak(times):
         path = tmp_path / f"{times}.csv"
-        with path.open("wb") as file:
-            file.write(header + b"\n")
-            for _ in range(times):
-                file.write(rows)
+        path.write_bytes(header + b"\n" + rows * times)
         done = subprocess.run([sys.executable, "-c", _PEAK, str(path)], capture_output=True, text=True, check=True)
-        peaks.append(int(done.stdout))
-    # 10 MB and 100 MB.
-    assert peaks[1] < peaks[0] + 20_000
+        return int(done.stdout)
+
+    # 10 MB and 100 MB. Thread scheduling changes a peak by 10 MB and more. Growth would be in every run,
+    # so one run without it is enough.
+    bound = peak(4) + 20_000
+    assert any(peak(40) < bound for _ in range(3))

@@ -16,6 +16,7 @@ import numpy as np
 
 from millstream import _examples, roles
 from millstream._files import write_whole
+from millstream._other_names import OTHER_VERBS, OtherVerb
 from millstream._part import Part
 from millstream._python_loop import Features, check_on_error, run_rows, teach, title_of
 from millstream.errors import InvalidType
@@ -103,7 +104,8 @@ class Model(Part):
         raise InvalidType(f"{type(self).__name__}: cannot be saved as data with Python components; use pickle")
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in VERBS or hasattr(self, name)]
+        uncertain = VERBS | OTHER_VERBS.keys()
+        return [name for name in super().__dir__() if name not in uncertain or hasattr(self, name)]
 
     def _repr_html_(self) -> str:
         from millstream._display import html_of
@@ -113,6 +115,8 @@ class Model(Part):
 
 for _verb in VERBS:
     setattr(Model, _verb, MissingVerb(_verb))
+for _verb in OTHER_VERBS:
+    setattr(Model, _verb, OtherVerb(_verb))
 
 
 def check_example(model: Any, y: Any = None, w: float = 1.0) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import forwarded
 from millstream.base import Classifier, Regressor
 
@@ -97,3 +100,7 @@ class TargetMean(Native, Regressor):
 
     @forwarded
     def __init__(self) -> None: ...
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -8,9 +8,10 @@ feature with the largest range would decide alone otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import forwarded
 from millstream.base import Clusterer
 
@@ -179,3 +180,7 @@ class MiniBatchKMeans(_Centred):
         reassignment_ratio: float = 0.01,
         seed: int = 0,
     ) -> None: ...
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

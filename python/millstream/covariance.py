@@ -12,13 +12,14 @@ Rows are dicts, or many rows at once: matrices and frames. `matrix` is a dict of
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from millstream import _core, _frames
 from millstream._measures import Measure, numbers
+from millstream._other_names import unknown_name
 from millstream._part import forwarded
 from millstream.errors import InvalidType, MillstreamError
 
@@ -370,3 +371,7 @@ class ShrunkCovariance(_Shrunk):
 
     @forwarded
     def __init__(self, shrinkage: float = 0.1) -> None: ...
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

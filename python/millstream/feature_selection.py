@@ -8,9 +8,10 @@ feature may return. Learners ignore missing features. Nominal features are alway
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import forwarded
 from millstream.base import Transformer
 
@@ -163,3 +164,7 @@ class PoissonInclusion(Native, Transformer):
         """The names of included features."""
         included = set(self.inspect()["included"])
         return {name for name in self.features if str(name) in included}
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

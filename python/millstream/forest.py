@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import forwarded
 from millstream.base import Classifier, Regressor
 from millstream.compose.members import find_member
@@ -323,3 +324,7 @@ class ARFRegressor(Forest, Regressor):
             seed=seed,
             n_threads=n_threads,
         )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

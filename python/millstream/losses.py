@@ -12,12 +12,13 @@ array([0.03125, 0.875  ])
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from millstream import _core
 from millstream._echo import typed
+from millstream._other_names import unknown_name
 from millstream._part import Config, forwarded
 from millstream.errors import InvalidValue
 
@@ -341,3 +342,6 @@ class FocalStar(Loss):
 Log = Logistic
 BinaryFocalLoss = FocalStar
 EpsilonInsensitiveHinge = EpsilonInsensitive
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

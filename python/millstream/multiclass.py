@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import shown_part
 from millstream._python_loop import restore
 from millstream.base import Classifier, Features, Label, Model
@@ -139,3 +140,6 @@ _NativeOneVsRest.__name__ = "OneVsRest"
 
 #: The name in River and scikit-learn.
 OneVsRestClassifier = OneVsRest
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -16,8 +16,10 @@ A learner also accepts an optimiser by its lower-case name: `optimizer="adaptive
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from millstream import losses as losses  # River has them here: `optim.losses.Huber`
+from millstream._other_names import unknown_name
 from millstream._part import Config, forwarded
 
 __all__ = [
@@ -559,3 +561,6 @@ class OnlineNewtonStep(Optimizer):
 NesterovMomentum = Nesterov
 #: River has the schedules in a module of their own: `optim.schedulers.Constant`.
 schedulers = sys.modules[__name__]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

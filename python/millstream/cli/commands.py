@@ -13,6 +13,7 @@ from millstream.cli import (
     forecast,
     generate,
     inspect,
+    look,
     paper,
     predict,
     replay,
@@ -24,6 +25,7 @@ from millstream.cli import list as list_command
 __all__ = ["COMMANDS"]
 
 COMMANDS = (
+    look.COMMAND,
     run.COMMAND,
     compare.COMMAND,
     drift.COMMAND,

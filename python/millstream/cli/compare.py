@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millstream._echo import plain, quoted
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
+from millstream.cli.look import show_profile
 from millstream.cli.models import MODEL, is_saved, model_of, named, no_rows, suitable
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
@@ -38,6 +39,7 @@ def main(given: Namespace) -> int:
         chosen, _ = suitable(stream, given)
         models = {text: model_of(text) for text in chosen.role.baselines} | {show.text_of(chosen): chosen}
         show.remark("no --model given: a model chosen by the target and baselines", given.quiet or given.json)
+    show_profile(given, stream)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     try:
         results = evaluation.evaluated(given, models, stream, recorder)

@@ -260,7 +260,9 @@ def command_line() -> str:
 
 def remarks_on(result: Any, stream: ObservedStream) -> list[str]:
     """Remarks on the rows of the source."""
-    said = [*result.warnings, *stream.advice, *unread(result.unread, result.unread_reasons)]
+    from millstream.cli.look import profile_lines
+
+    said = [*result.warnings, *profile_lines(stream), *unread(result.unread, result.unread_reasons)]
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 

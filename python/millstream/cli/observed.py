@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from millstream import _frames
-from millstream.cli.hints import advice
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import Derived
 from millstream.stream.owner_thread import owned
 from millstream.stream.prefetch import ReadAhead
 
+if TYPE_CHECKING:
+    from millstream.stream.profiling import Profile
+
 __all__ = ["ObservedStream"]
 
 
 class ObservedStream(Derived):
-    """The examples of a stream. Gives access to the first chunk, and records whether the target ever changed."""
+    """The examples of a stream, with the profile of its first chunk. Records whether the target ever changed."""
 
     def __init__(self, source: Stream) -> None:
         super().__init__(source)
@@ -29,8 +31,12 @@ class ObservedStream(Derived):
         self.rows = 0
         #: The only value of the target so far; None once there was another.
         self.only: list[Any] | None = []
-        #: Hints on the first rows.
-        self.advice: list[str] = []
+        #: The profile of the first chunk; None before it is read.
+        self.profile: Profile | None = None
+        #: Whether the profile was printed before the run.
+        self.profile_shown = False
+        #: Whether only the probable mistakes are part of the result, not the whole profile.
+        self.notes_only = False
 
     def __repr__(self) -> str:
         return repr(self.source)
@@ -42,7 +48,16 @@ class ObservedStream(Derived):
             # Another thread may continue reading, but cannot continue a generator of this thread.
             self._rest = ReadAhead(chunks) if self.source.reads_ahead else chunks
             self._first = next(self._rest, None)
+            if self._first is not None:
+                self._describe(self._first)
         return self._first
+
+    def _describe(self, chunk: Chunk) -> None:
+        from millstream.stream.profiling import Profile
+
+        kinds = getattr(self.source, "schema", None) if self.source.repeatable else None
+        self.profile = Profile(self.target, kinds)
+        self.profile.update(chunk)
 
     def chunks(self) -> Iterator[Chunk]:
         first, rest = self._first, self._rest
@@ -55,8 +70,8 @@ class ObservedStream(Derived):
                 yield self._watch(chunk)
 
     def _watch(self, chunk: Chunk) -> Chunk:
-        if not self.rows:
-            self.advice = advice(chunk)
+        if self.profile is None:
+            self._describe(chunk)
         self.rows += len(chunk)
         if self.only is not None and chunk.y is not None and len(chunk):
             values = distinct(chunk.y, 2) + self.only

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from millstream._echo import plain
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
+from millstream.cli.look import show_profile
 from millstream.cli.models import MODEL, is_saved, model_of, no_rows, predictor, suitable
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option, grouped
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
@@ -41,6 +42,7 @@ def main(given: Namespace) -> int:
     if model is None:
         model, why = suitable(stream, given)
     silent = given.quiet or given.json
+    show_profile(given, stream)
     if why:
         show.remark(f"{show.text_of(model)}  ({why})", silent)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None

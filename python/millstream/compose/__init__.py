@@ -3,6 +3,9 @@ for them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.compose.func import Func, FuncTransformer
 from millstream.compose.keyed import Keyed
 from millstream.compose.pipeline import Pipeline
@@ -22,3 +25,6 @@ __all__ = [
     "TransformerUnion",
     "Union",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -7,6 +7,9 @@ False."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.decomposition.factors import NMF, DictionaryLearning
 from millstream.decomposition.principal import CCIPCA, PCA, IncrementalPCA
 from millstream.decomposition.singular import FrequentDirections, IncrementalSVD
@@ -22,3 +25,6 @@ __all__ = [
     "IncrementalPCA",
     "IncrementalSVD",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -10,6 +10,9 @@ Detectors for rows, without labels, that name the drifted features: `KSTest`, `C
 model at drift.
 """
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.drift import binary
 from millstream.drift.base import DriftDetector
 from millstream.drift.clusters import ClusterDrift
@@ -51,3 +54,6 @@ __all__ = [
     "Retrain",
     "binary",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

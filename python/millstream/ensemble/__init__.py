@@ -6,6 +6,9 @@ threads, with results that are bit-identical to those of one thread and one exam
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.ensemble.bagging import Bagging, BaggingClassifier, BaggingRegressor
 from millstream.ensemble.boosting import AdaBoost, AdaBoostClassifier
 from millstream.ensemble.leveraging import (
@@ -38,3 +41,6 @@ __all__ = [
     "VotingRegressor",
     "WeightedMajority",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
@@ -32,3 +35,6 @@ __all__ = [
     "prequential",
     "progressive_val_score",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -6,6 +6,9 @@ one weight per value, a missing value contributes nothing, and features may appe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.linear_model.bayesian import BayesianLinearRegression
 from millstream.linear_model.confidence import AROW, CW, SCW, Ellipsoid, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
@@ -36,3 +39,6 @@ __all__ = [
     "Perceptron",
     "SoftmaxRegression",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

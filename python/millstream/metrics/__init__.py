@@ -21,6 +21,9 @@ names. A pair of rows counts with the product of their weights, and a missing pr
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.metrics.averages import (
     MacroF1,
     MacroFBeta,
@@ -115,3 +118,6 @@ __all__ = [
     "WeightedPrecision",
     "WeightedRecall",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

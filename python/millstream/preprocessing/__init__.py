@@ -1,5 +1,8 @@
 """Transformers that prepare features for learners, and wrappers that prepare the targets of regressors."""
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.preprocessing.encoders import CountEncoder, OneHotEncoder, OrdinalEncoder, TargetEncoder
 from millstream.preprocessing.hashing import FeatureHasher
 from millstream.preprocessing.imputers import Imputer, PreviousImputer
@@ -37,3 +40,6 @@ __all__ = [
     "TargetMinMaxScaler",
     "TargetStandardScaler",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

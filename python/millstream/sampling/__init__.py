@@ -15,6 +15,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.sampling.base import Sampler
 from millstream.sampling.by_key import ByKey
 from millstream.sampling.reservoirs import DecayedReservoir, Reservoir, WeightedReservoir
@@ -32,3 +35,6 @@ __all__ = [
     "WeightedReservoir",
     "WindowSample",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

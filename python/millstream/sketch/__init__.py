@@ -20,6 +20,9 @@ All have `update`, `update_many`, `query`, `merge`, `error`, `memory` and `save`
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.sketch.base import ErrorBound, Sketch
 from millstream.sketch.counts import CountMin, CountSketch, Frequent, SpaceSaving
 from millstream.sketch.quantiles import KLL, DDSketch, Histogram
@@ -44,3 +47,6 @@ __all__ = [
     "SpaceSaving",
     "Theta",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

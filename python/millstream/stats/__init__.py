@@ -12,6 +12,9 @@ window.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.stats.base import Statistic
 from millstream.stats.decayed import EWCov, EWMean, EWVar
 from millstream.stats.distribution import Entropy, Mode
@@ -81,3 +84,6 @@ __all__ = [
     "TimeRolling",
     "Var",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from millstream.stream.frames import from_polars as from_polars
     from millstream.stream.json_lines import read_json_lines as read_json_lines
     from millstream.stream.libsvm import read_libsvm as read_libsvm
+    from millstream.stream.profiling import Profile as Profile
+    from millstream.stream.profiling import profile as profile
     from millstream.stream.river import iter_arff as iter_arff
     from millstream.stream.river import iter_array as iter_array
     from millstream.stream.river import iter_csv as iter_csv
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 #: Modules of the readers. Each is imported when first used, because importing Arrow is slow.
 _READERS = {
+    "Profile": "profiling",
     "SparseText": "sparse_text",
     "TableStream": "table",
     "from_arrow": "frames",
@@ -61,6 +64,7 @@ _READERS = {
     "iter_sklearn_dataset": "river",
     "iter_sql": "river",
     "open": "formats",
+    "profile": "profiling",
     "read_arff": "arff",
     "read_arrow": "columnar",
     "read_csv": "csv",

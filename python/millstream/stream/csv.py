@@ -139,7 +139,7 @@ def read_csv(
     delimiter: str | None = None,
     header: bool = True,
     names: Sequence[str] | None = None,
-    missing: Sequence[str] = MISSING,
+    missing: str | Sequence[str] = MISSING,
     quote: str | None = '"',
     decimal: str = ".",
     encoding: str = "utf-8",
@@ -166,7 +166,7 @@ def read_csv(
     names
         Column names of a file without a header; column_1, column_2, … by default.
     missing
-        Strings that denote a missing value.
+        Strings that denote a missing value. A single string is added to the default ones; a list replaces them.
     quote
         Character around fields with delimiters or line breaks; None if quotes have no special meaning.
     decimal
@@ -207,6 +207,8 @@ def read_csv(
     (2, 1)
     """
     check_options(read_csv, options)
+    if isinstance(missing, str):
+        missing = (*MISSING, missing)
     look = Look(delimiter, header, None if names is None else list(names), list(missing), quote, decimal)
     origin = Source(source, encoding=encoding, follow=follow, idle=idle)
     return CSV(origin, look, block_size, target, options)

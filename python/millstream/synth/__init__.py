@@ -12,6 +12,9 @@ directly. The same seed gives the same stream on every platform, whatever the ch
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.synth.base import Generator
 from millstream.synth.clouds import LED, RandomRBF, Waveform
 from millstream.synth.numbers import Friedman, Planes2D
@@ -42,3 +45,6 @@ __all__ = [
 
 #: River's name.
 ConceptDriftStream = Drift
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -9,8 +9,14 @@ forecaster at each step of the horizon.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.time_series.base import Forecaster
 from millstream.time_series.naive import SeasonalNaive
 from millstream.time_series.smoothing import HoltWinters
 
 __all__ = ["Forecaster", "HoltWinters", "SeasonalNaive"]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)
