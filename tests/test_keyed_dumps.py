@@ -278,8 +278,8 @@ print("finished", flush=True)
 @pytest.mark.slow
 @pytest.mark.parametrize("spills", [False, True])
 def test_killed_processes_lose_and_double_nothing(spills: bool, tmp_path: Path) -> None:
-    # 25,000 bytes are too few for 100 models, and enough for their stubs.
-    limits = {"max_bytes": 25_000, "spill": str(tmp_path / "spill")} if spills else {}
+    # 50,000 bytes are too few for 100 models in memory; fewer bytes would drop stubs, and the keys would differ.
+    limits = {"max_bytes": 50_000, "spill": str(tmp_path / "spill")} if spills else {}
     script = PROCESS.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "dumps"), limits=limits)
     whole = learned(compose.Keyed(pipeline(), key="int", max_keys=100), range(60))
     kills = 0
