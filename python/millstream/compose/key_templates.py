@@ -37,6 +37,16 @@ def check_template(who: str, template: Any) -> None:
         raise InvalidType(
             f"{who}: a template must predict or score, got {shown}, which keeps rows: use {_POSSIBLE}"
         )
+    if role is not None and role.answer is Answer.FORECAST:
+        raise InvalidType(
+            f"{who}: a forecaster learns one series and forecasts by step, not by row, got {shown}: use a dict of "
+            f"forecasters, or {_POSSIBLE}"
+        )
+    if getattr(template, "role", None) in ("drift_detector", "feature_drift_detector"):
+        raise InvalidType(
+            f"{who}: a drift detector has no predictions, got {shown}: use a dict of detectors, drift.Retrain "
+            f"around a model, or {_POSSIBLE}"
+        )
     raise InvalidType(f"{who}: template must be a model, got {shown}: use {_POSSIBLE}")
 
 
