@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from millstream import anomaly, base, compose, linear_model, preprocessing, stats
+from millstream import anomaly, base, compose, drift, linear_model, preprocessing, stats, time_series
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 
 
@@ -155,7 +155,7 @@ def test_the_model_that_learned_least_recently_is_dropped() -> None:
     for key in [1, 2, 3, 1, 4, 1, 5]:
         keyed.learn_one({"k": key, "x": 1.0}, 1.0)
     assert keyed.keys() == [1, 4, 5]
-    assert keyed.counters == {"created": 5, "dropped": 2, "expired": 0}
+    assert keyed.counters == {"created": 5, "spilled": 0, "returned": 0, "expired": 0, "dropped": 2}
 
 
 @pytest.mark.parametrize("template", [pipeline, lambda: linear_model.LogisticRegression(optimizer="optim.Adam")])
@@ -457,6 +457,24 @@ def test_parameters_out_of_range(parameters: dict[str, Any], message: str) -> No
 def test_templates_that_do_not_predict(template: Any) -> None:
     with pytest.raises(InvalidType, match="template"):
         compose.Keyed(template, key="k")
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        (drift.ADWIN(), "a drift detector has no predictions"),
+        (time_series.SeasonalNaive(period=4), "a forecaster learns one series"),
+    ],
+)
+def test_roles_that_cannot_be_keyed_are_refused_with_a_reason(template: Any, reason: str) -> None:
+    with pytest.raises(InvalidType, match=f"{reason}.*: use a dict of"):
+        compose.Keyed(template, key="k")
+
+
+def test_a_model_with_a_drift_detector_can_be_keyed() -> None:
+    keyed = compose.Keyed(drift.Retrain(linear_model.LogisticRegression(), drift.ADWIN()), key="k")
+    keyed.learn_many(np.arange(8.0).reshape(4, 2), [True, False, True, False], keys=[1, 2, 1, 2])
+    assert keyed.keys() == [1, 2]
 
 
 def test_models_in_python() -> None:

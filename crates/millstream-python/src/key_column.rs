@@ -38,7 +38,11 @@ pub fn read_key(value: &Bound<'_, PyAny>) -> PyResult<OwnedKey> {
 
 /// A column of keys as Python has it.
 pub enum KeyValues<'py> {
-    Integers(Vec<i64>),
+    /// `valid` is false for a missing one.
+    Integers {
+        integers: Vec<i64>,
+        valid: Option<PyReadonlyArrayDyn<'py, bool>>,
+    },
     Floats(Vec<f64>),
     /// The texts of Arrow: text i are the bytes from offset i to the next; `valid` is false for a missing one.
     Texts {
@@ -54,7 +58,8 @@ pub enum KeyValues<'py> {
 }
 
 impl<'py> KeyValues<'py> {
-    /// From an array of numbers, or from a tuple ("texts", offsets, bytes, valid or None) or ("codes", codes, categories).
+    /// From an array of numbers, or from a tuple ("texts", offsets, bytes, valid or None), ("codes", codes, categories) or
+    /// ("integers", integers, valid).
     pub fn read(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok((_, offsets, bytes, valid)) = keys.extract::<(
             String,
@@ -69,8 +74,14 @@ impl<'py> KeyValues<'py> {
             let codes = read_integers(&codes).unwrap_or_default();
             return Ok(KeyValues::Codes { codes, categories });
         }
+        if let Ok((_, integers, valid)) =
+            keys.extract::<(String, Bound<'py, PyAny>, PyReadonlyArrayDyn<'py, bool>)>()
+        {
+            let integers = read_integers(&integers).unwrap_or_default();
+            return Ok(KeyValues::Integers { integers, valid: Some(valid) });
+        }
         match read_integers(keys) {
-            Some(integers) => Ok(KeyValues::Integers(integers)),
+            Some(integers) => Ok(KeyValues::Integers { integers, valid: None }),
             None => read_numbers(keys).map(KeyValues::Floats),
         }
     }
@@ -78,7 +89,12 @@ impl<'py> KeyValues<'py> {
     /// The column as rows are processed by, without Python.
     pub fn column(&self) -> PyResult<Column<'_>> {
         Ok(match self {
-            KeyValues::Integers(integers) => Column::Integers(integers),
+            KeyValues::Integers { integers, valid: None } => Column::Integers(integers),
+            KeyValues::Integers { integers, valid: Some(valid) } => {
+                let known = valid.as_slice().ok().filter(|known| known.len() == integers.len());
+                let broken = || raise(valid.py(), &Fault::value("the keys are no valid column"));
+                Column::SomeIntegers(integers, known.ok_or_else(broken)?)
+            }
             KeyValues::Floats(floats) => Column::Floats(floats),
             KeyValues::Texts { offsets, bytes, valid } => {
                 let py = bytes.py();
@@ -105,15 +121,24 @@ impl<'py> KeyValues<'py> {
 /// A column of keys.
 pub enum Column<'a> {
     Integers(&'a [i64]),
+    /// Some are missing.
+    SomeIntegers(&'a [i64], &'a [bool]),
     Floats(&'a [f64]),
-    Texts { offsets: &'a [i64], text: &'a str, valid: Option<&'a [bool]> },
-    Codes { codes: &'a [i64], categories: &'a [String] },
+    Texts {
+        offsets: &'a [i64],
+        text: &'a str,
+        valid: Option<&'a [bool]>,
+    },
+    Codes {
+        codes: &'a [i64],
+        categories: &'a [String],
+    },
 }
 
 impl Column<'_> {
     pub fn len(&self) -> usize {
         match self {
-            Column::Integers(keys) => keys.len(),
+            Column::Integers(keys) | Column::SomeIntegers(keys, _) => keys.len(),
             Column::Floats(keys) => keys.len(),
             Column::Texts { offsets, .. } => offsets.len() - 1,
             Column::Codes { codes, .. } => codes.len(),
@@ -126,6 +151,10 @@ impl KeyColumn for Column<'_> {
     fn at(&self, row: usize) -> Key<'_> {
         match self {
             Column::Integers(keys) => Key::Int(keys[row]),
+            Column::SomeIntegers(keys, valid) => match valid[row] {
+                true => Key::Int(keys[row]),
+                false => Key::Missing,
+            },
             Column::Floats(keys) => Key::of_float(keys[row]),
             Column::Texts { offsets, text, valid } => match valid.is_none_or(|valid| valid[row]) {
                 true => {

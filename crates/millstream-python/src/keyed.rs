@@ -1,12 +1,14 @@
 //! One model per key: `millstream._core.Keyed`.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
 use millstream_core::declaration::Role;
 use millstream_core::draft::Draft;
 use millstream_core::held::{self, Job, Root};
-use millstream_core::keyed::{self, Header, KeyedAnswers, KeyedJob, Limits, OwnedKey};
+use millstream_core::keyed::{self, Header, KeyedAnswers, KeyedJob, Limits, OwnedKey, SpillFile};
+use millstream_core::labels::Label;
 use millstream_core::row::Want;
 use millstream_core::table::Table;
 use millstream_core::task::Answer;
@@ -34,14 +36,19 @@ pub struct Keyed {
     keyed: keyed::Keyed<Root>,
 }
 
-/// Facts about many keys, as columns: keys, counts, times, scored predictions and the sums of their errors.
+/// Facts about many keys, as columns: keys, counts, times, scored predictions, the sums of their errors, and the order in
+/// which they learned last.
 type Facts<'py> = (
     Bound<'py, PyList>,
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<u64>>,
 );
+
+/// Predictions or None, the labels of their codes, and skipped rows with their messages.
+type Answers<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyList>, Vec<(usize, String)>);
 
 /// A key, a dict, a target, a weight and a time.
 type DictExample<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>, Option<Bound<'py, PyAny>>, Weight, f64);
@@ -63,13 +70,23 @@ fn at_row(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
 
 #[pymethods]
 impl Keyed {
-    /// `template` is what new keys begin with. Limits are numbers; `max_keys` and `max_bytes` 0 for none.
+    /// `template` is what new keys begin with, or with `has_global` a copy of it that learns all examples. Limits are
+    /// numbers; `max_keys` and `max_bytes` 0 for none. `spill` is a folder.
     #[new]
-    fn new(template: &Bound<'_, Model>, max_keys: usize, max_bytes: usize, ttl: f64) -> PyResult<Self> {
+    fn new(
+        template: &Bound<'_, Model>,
+        max_keys: usize,
+        max_bytes: usize,
+        ttl: f64,
+        has_global: bool,
+        spill: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let py = template.py();
         let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
         let limits = Limits { max_keys: limit(max_keys), max_bytes: limit(max_bytes), ttl };
         let template = template.ask(|held| Ok(held.clone()))?;
-        Ok(Keyed { keyed: keyed::Keyed::new(template, limits) })
+        let spill = spill.map(|folder| SpillFile::create(&folder)).transpose().or_raise(py)?;
+        Ok(Keyed { keyed: keyed::Keyed::new(template, limits, has_global, spill) })
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -90,12 +107,21 @@ impl Keyed {
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = py.detach(|| self.keyed.counters());
         let dict = PyDict::new(py);
-        for (name, count) in
-            [("created", counters.created), ("dropped", counters.dropped), ("expired", counters.expired)]
-        {
+        for (name, count) in [
+            ("created", counters.created),
+            ("spilled", counters.spilled),
+            ("returned", counters.returned),
+            ("expired", counters.expired),
+            ("dropped", counters.dropped),
+        ] {
             dict.set_item(name, count)?;
         }
         Ok(dict)
+    }
+
+    /// Number of models in the spill file, and the size of the file in bytes.
+    fn spilled(&self, py: Python<'_>) -> (usize, u64) {
+        py.detach(|| self.keyed.spilled())
     }
 
     /// Number of models whose state is a list of words, and of those with a component each.
@@ -106,15 +132,13 @@ impl Keyed {
     /// Labels by code, None for a code without a label yet.
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let labels = py.detach(|| self.keyed.labels().clone());
-        let labels = labels.entries().iter();
-        let labels = labels.map(|label| label.as_ref().map(|label| show_label(py, label)).transpose());
-        PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
+        show_labels(py, labels.entries())
     }
 
     /// Set `model`, which is not built yet, to a copy of the model of a key.
     fn copy_to(&self, py: Python<'_>, key: &Bound<'_, PyAny>, model: &Bound<'_, Part>) -> PyResult<()> {
         let owned = read_key(key)?;
-        match py.detach(|| self.keyed.get(owned.key())) {
+        match py.detach(|| self.keyed.get(owned.key())).or_raise(py)? {
             Some(found) => model.get().install(py, AnyHeld::Model(found)),
             None => Err(PyKeyError::new_err(key.clone().unbind())),
         }
@@ -158,11 +182,12 @@ impl Keyed {
             PyArray1::from_iter(py, headers().map(|header| header.time)),
             PyArray1::from_iter(py, headers().map(|header| u64::from(header.scored))),
             PyArray1::from_iter(py, headers().map(|header| header.errors)),
+            PyArray1::from_iter(py, headers().map(|header| header.tick)),
         ))
     }
 
     /// Process rows (see `BorrowedRows`) with the models of their keys: predict them if `predict` is "class" or "proba", and
-    /// learn them if `learn`. Returns (predictions or None, skipped rows as [(row, message)]).
+    /// learn them if `learn`. Returns (predictions or None, labels by code, skipped rows as [(row, message)]).
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         &self,
@@ -176,7 +201,7 @@ impl Keyed {
         learn: bool,
         skip: bool,
         threads: usize,
-    ) -> PyResult<(Option<Bound<'py, PyAny>>, Vec<(usize, String)>)> {
+    ) -> PyResult<Answers<'py>> {
         let title = self.keyed.title();
         let named = |error: PyErr| by(py, error, &title);
         let borrowed = BorrowedRows::new(rows).map_err(named)?;
@@ -215,7 +240,7 @@ impl Keyed {
         if let Some(error) = interrupted.into_inner().ok().and_then(|last| last.1) {
             return Err(error);
         }
-        let (answers, tally) = done.map_err(|fault| {
+        let keyed::KeyedRun { answers, labels, tally } = done.map_err(|fault| {
             let row = fault.row().unwrap_or_default();
             raise(py, &targets.explain(fault, row, &title))
         })?;
@@ -224,7 +249,7 @@ impl Keyed {
             (row, fault.message().to_string())
         });
         let answers = want.map(|_| self.give(py, answers, table.height())).transpose()?;
-        Ok((answers, skipped.collect()))
+        Ok((answers, show_labels(py, &labels)?, skipped.collect()))
     }
 
     /// All models as bytes, with a text that `load` returns.
@@ -236,11 +261,18 @@ impl Keyed {
         Ok(PyBytes::new(py, &bytes.or_raise(py)?))
     }
 
-    /// Models from bytes, and the text that was given with them.
+    /// The text that was given with saved models.
     #[staticmethod]
-    fn load(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<(Self, String)> {
+    fn note(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
+        keyed::Keyed::<Root>::note(bytes.as_bytes()).or_raise(bytes.py())
+    }
+
+    /// Models from bytes, and the text that was given with them. `spill` is a folder.
+    #[staticmethod]
+    fn load(py: Python<'_>, bytes: &Bound<'_, PyBytes>, spill: Option<PathBuf>) -> PyResult<(Self, String)> {
         let bytes = bytes.as_bytes();
-        let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes)).or_raise(py)?;
+        let spill = spill.map(|folder| SpillFile::create(&folder)).transpose().or_raise(py)?;
+        let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes, spill)).or_raise(py)?;
         Ok((Keyed { keyed }, note))
     }
 
@@ -286,6 +318,16 @@ impl Keyed {
     /// Set `model`, which is not built yet, to a copy of the template.
     fn copy_template(&self, py: Python<'_>, model: &Bound<'_, Part>) -> PyResult<()> {
         model.get().install(py, AnyHeld::Model(self.keyed.template().clone()))
+    }
+
+    /// Set `model`, which is not built yet, to a copy of the model that new keys begin with.
+    fn copy_prior(&self, py: Python<'_>, model: &Bound<'_, Part>) -> PyResult<()> {
+        model.get().install(py, AnyHeld::Model(py.detach(|| self.keyed.prior())))
+    }
+
+    /// Whether new keys begin with a model that learns all examples.
+    fn has_global(&self) -> bool {
+        self.keyed.has_global()
     }
 
     /// The limits by name, None for none.
@@ -403,6 +445,11 @@ impl Keyed {
         });
         asked.or_raise(py)?
     }
+}
+
+fn show_labels<'py>(py: Python<'py>, labels: &[Option<Label>]) -> PyResult<Bound<'py, PyList>> {
+    let labels = labels.iter().map(|label| label.as_ref().map(|label| show_label(py, label)).transpose());
+    PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Read a dict against the schema of a model.

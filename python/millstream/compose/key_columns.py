@@ -39,12 +39,25 @@ def key_values(keys: Any) -> Any:
     if isinstance(keys, (list, tuple)):
         # An array would hide the type of some, such as of True.
         return _object_keys(list(keys))
+    dtype: Any = getattr(keys, "dtype", None)
+    if getattr(dtype, "kind", "") in ("i", "u") and hasattr(dtype, "numpy_dtype"):
+        # A column of pandas with missing integers: a float would lose digits.
+        missing = np.asarray(keys.isna(), dtype=np.bool_)
+        whole = _integers(keys.fillna(0).to_numpy(dtype=dtype.numpy_dtype))
+        return ("integers", whole.astype(np.int64), ~missing) if missing.any() else whole
     array = np.asarray(keys)
     if array.dtype.kind in "iuf":
-        return _frames._numbers("keys", array)
+        return _integers(array)
     if array.dtype.kind in "UTO" and array.ndim == 1:
         return _object_keys(array.tolist())
     raise InvalidType(f"a key must be an integer or a string, got dtype {array.dtype}")
+
+
+def _integers(array: Any) -> Any:
+    """An array of numbers that fit in 64 bits with a sign."""
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InvalidValue("a key must fit in 64 bits")
+    return _frames._numbers("keys", array)
 
 
 def _object_keys(keys: Any) -> Any:
@@ -57,11 +70,12 @@ def _object_keys(keys: Any) -> Any:
         return ("codes", np.array(codes, dtype=np.int64), list(categories))
     if all(_is_whole(key) for key in present):
         try:
-            if len(present) == len(keys):
-                return np.array([int(key) for key in present], dtype=np.int64)
+            whole = np.array([0 if key is None else int(key) for key in keys], dtype=np.int64)
         except OverflowError:
             raise InvalidValue("a key must fit in 64 bits") from None
-        return np.array([np.nan if key is None else key for key in keys], dtype=np.float64)
+        if len(present) == len(keys):
+            return whole
+        return ("integers", whole, np.array([key is not None for key in keys], dtype=np.bool_))
     bad = next((key for key in present if not _is_whole(key) and not isinstance(key, str)), None)
     if bad is None:
         raise InvalidType("keys must be all integers or all strings, got both")
@@ -100,7 +114,11 @@ def _arrow_keys(column: Any) -> Any:
         valid = np.asarray(column.is_valid()) if column.null_count else None
         return ("texts", starts, np.frombuffer(data or b"", dtype=np.uint8), valid)
     if pa.types.is_integer(column.type):
-        return _frames._numbers("keys", column.to_numpy(zero_copy_only=False))
+        if not column.null_count:
+            return _integers(column.to_numpy(zero_copy_only=False))
+        # A float would lose digits.
+        whole = column.fill_null(0).to_numpy(zero_copy_only=False)
+        return ("integers", _integers(whole).astype(np.int64), np.asarray(column.is_valid()))
     if pa.types.is_floating(column.type) or pa.types.is_null(column.type):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     raise InvalidType(f"a key must be an integer or a string, got a column of {column.type}")
@@ -196,6 +214,8 @@ def key_list(keys: Any) -> list[Any]:
     """The result of `key_values` as a list of Python objects; None for a missing key."""
     if not isinstance(keys, tuple):
         return [None if key != key else int(key) if float(key).is_integer() else key for key in keys.tolist()]
+    if keys[0] == "integers":
+        return [key if ok else None for key, ok in zip(keys[1].tolist(), keys[2].tolist(), strict=True)]
     if keys[0] == "codes":
         return [keys[2][code] if code >= 0 else None for code in keys[1].tolist()]
     _, starts, data, valid = keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from millstream._part import shown_part, unlearned_copy
 from millstream._python_loop import check_on_error, no_answer
 from millstream.base import Features, Label, Wrapper
 from millstream.compose.key_columns import key_list, split_dict, split_rows
-from millstream.compose.keyed_dump import DumpFolder, load_folder
+from millstream.compose.key_templates import check_template, is_native
+from millstream.compose.keyed_dump import AS_BEFORE, DumpFolder, load_bytes, load_folder, read_note, spill_folder
 from millstream.compose.keyed_python import PythonModels
-from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError, UnknownName
+from millstream.errors import InvalidType, InvalidValue, MillstreamError, UnknownName
 from millstream.registry import class_of
-from millstream.roles import ANOMALY_DETECTOR, Answer, Truth, role_of
+from millstream.roles import ANOMALY_DETECTOR, Answer, Truth
 
 __all__ = ["Keyed"]
 
@@ -39,9 +40,9 @@ class Keyed(Wrapper):
     The key is a feature of the row, which the models do not see. It is an integer or a string. For matrices, pass
     the keys as `keys=`.
 
-    The state of a small model is a short list of numbers, so that a million models fit in memory. When there are
-    more than `max_keys`, or they take more than `max_bytes`, those that have learned least recently are dropped;
-    `counters` says how many.
+    The state of a small model is a short list of numbers, so that a million models fit in memory. When they take
+    more than `max_bytes`, those that have learned least recently are dropped, or written to a file with `spill`.
+    When there are more than `max_keys`, they are dropped. `counters` says how many.
 
     Parameters
     ----------
@@ -58,6 +59,12 @@ class Keyed(Wrapper):
         The name of the feature that is the time of a row, in seconds or as a date. The models do not see it.
     ttl
         A model starts anew if its key was not seen for longer than this, in seconds of `time`; None for never.
+    spill
+        A folder for a file with the models that do not fit in `max_bytes`. They come back bit for bit when their
+        key does. None to drop them.
+    prior
+        The model that a new key begins with: "template", or "global" for a copy of a model that learns the
+        examples of all keys, in their order. With "global" a batch is learned on one thread.
     n_threads
         The number of threads that a batch is distributed over; None for the number of cores.
 
@@ -85,16 +92,11 @@ class Keyed(Wrapper):
         max_bytes: int | None = DEFAULT_BYTES,
         time: str | int | None = None,
         ttl: float | None = None,
+        spill: str | os.PathLike[str] | None = None,
+        prior: str = "template",
         n_threads: int | None = None,
     ) -> None:
-        if isinstance(template, type) or role_of(template) is None or not hasattr(template, "learn_one"):
-            raise InvalidType(f"{self.name}: template must be a model, got {shown_part(template)}")
-        role = role_of(template)
-        if role is None or role.answer not in (Answer.CLASS, Answer.NUMBER, Answer.SCORE, Answer.CLUSTER):
-            raise InvalidType(
-                f"{self.name}: a template must predict or score, got {shown_part(template)}: put a transformer in "
-                "a pipeline before a model"
-            )
+        check_template(self.name, template)
         if not isinstance(key, (str, int)) or isinstance(key, bool):
             raise InvalidType(f"{self.name}: key must be the name or the position of a column, got {quoted(key)}")
         for limit, value in (("max_keys", max_keys), ("max_bytes", max_bytes), ("n_threads", n_threads)):
@@ -104,12 +106,20 @@ class Keyed(Wrapper):
             raise InvalidValue(f"{self.name}: ttl must be a positive number of seconds or None, got {quoted(ttl)}")
         if ttl is not None and time is None:
             raise InvalidValue(f"{self.name}: ttl needs the name of the feature with the time: time=…")
+        if prior not in ("template", "global"):
+            raise InvalidValue(f'{self.name}: prior must be "template" or "global", got {quoted(prior)}')
+        if spill is not None and not isinstance(spill, (str, os.PathLike)):
+            raise InvalidType(f"{self.name}: spill must be a folder or None, got {quoted(spill)}")
+        if spill is not None and max_bytes is None:
+            raise InvalidValue(f"{self.name}: spill needs a limit of memory: max_bytes=…")
         self.template = copy.deepcopy(template)
         self.key = key
         self.max_keys = max_keys
         self.max_bytes = max_bytes
         self.time = time
         self.ttl = ttl
+        self.spill = None if spill is None else str(Path(spill).resolve())
+        self.prior = prior
         self.n_threads = n_threads
         self._models = self._new_models()
         self._folder: DumpFolder | None = None
@@ -119,15 +129,16 @@ class Keyed(Wrapper):
 
     def _new_models(self) -> Any:
         limits = (self.max_keys or 0, self.max_bytes or 0, float("inf") if self.ttl is None else float(self.ttl))
-        native = isinstance(self.template, _core.Model) and type(self.template).__module__.startswith(
-            "millstream."
-        )
-        return (_core.Keyed if native else PythonModels)(self.template, *limits)
+        if is_native(self.template):
+            return _core.Keyed(self.template, *limits, self.prior == "global", spill_folder(self.spill))
+        if self.spill is not None:
+            raise InvalidType(f"{self.name}: models written in Python cannot be spilled; use spill=None")
+        return PythonModels(self.template, *limits, has_global=self.prior == "global")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The given parameters."""
-        names = ("template", "key", "max_keys", "max_bytes", "time", "ttl", "n_threads")
+        names = ("template", "key", "max_keys", "max_bytes", "time", "ttl", "spill", "prior", "n_threads")
         return {name: getattr(self, name) for name in names}
 
     def describe(self) -> dict[str, Any]:
@@ -141,7 +152,7 @@ class Keyed(Wrapper):
         changed = {
             name: value
             for name, value in self.parameters.items()
-            if value not in (None, DEFAULT_BYTES) and name not in ("template", "key")
+            if value not in (None, DEFAULT_BYTES, "template") and name not in ("template", "key")
         }
         given = "".join(f", {name}={value!r}" for name, value in changed.items())
         return f"Keyed({self.template!r}, key={self.key!r}{given})"
@@ -150,7 +161,7 @@ class Keyed(Wrapper):
 
     def _note(self, position: Any) -> str:
         """What a dump says about this object besides its models."""
-        names = ("key", "time", "n_threads")
+        names = ("key", "time", "spill", "n_threads")
         try:
             return json.dumps({**{name: getattr(self, name) for name in names}, "position": position})
         except (TypeError, ValueError):
@@ -170,9 +181,12 @@ class Keyed(Wrapper):
         return models
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Any:
-        """Models from the result of `to_bytes`. They continue exactly as the saved ones would."""
-        return cls._revived(*_core.Keyed.load(data), None)
+    def from_bytes(cls, data: bytes, *, spill: Any = AS_BEFORE) -> Any:
+        """Models from the result of `to_bytes`. They continue exactly as the saved ones would.
+
+        `spill` replaces the folder for models that do not fit in memory; None to drop them.
+        """
+        return cls._revived(*load_bytes(data, spill), None, spill)
 
     def dump(self, folder: str | os.PathLike[str], *, position: Any = None) -> dict[str, Any]:
         """Write the models to a folder: all the first time, later those that changed since.
@@ -193,12 +207,15 @@ class Keyed(Wrapper):
         return written
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Any:
-        """The models of the last `dump` to a folder. They continue exactly as if they had never stopped."""
-        return cls._revived(*load_folder(Path(folder).resolve()))
+    def load(cls, folder: str | os.PathLike[str], *, spill: Any = AS_BEFORE) -> Any:
+        """The models of the last `dump` to a folder. They continue exactly as if they had never stopped.
+
+        `spill` replaces the folder for models that do not fit in memory; None to drop them.
+        """
+        return cls._revived(*load_folder(Path(folder).resolve(), spill), spill)
 
     @classmethod
-    def _revived(cls, models: _core.Keyed, note: str, folder: DumpFolder | None) -> Any:
+    def _revived(cls, models: _core.Keyed, note: str, folder: DumpFolder | None, spill: Any) -> Any:
         wrapper: Any = getattr(cls, "_wrapper", cls)
         keyed = object.__new__(wrapper)
         name = json.loads(models.description())["name"]
@@ -212,9 +229,12 @@ class Keyed(Wrapper):
         keyed.max_keys, keyed.max_bytes, keyed.ttl = (
             limits.get(name) for name in ("max_keys", "max_bytes", "ttl")
         )
-        given = _read_note(note)
-        for parameter in ("key", "time", "n_threads", "position"):
+        given = read_note(note)
+        for parameter in ("key", "time", "spill", "n_threads", "position"):
             setattr(keyed, parameter, given[parameter])
+        if spill is not AS_BEFORE:
+            keyed.spill = None if spill is None else str(Path(spill).resolve())
+        keyed.prior = "global" if models.has_global() else "template"
         keyed._wrap(template)
         return keyed
 
@@ -227,7 +247,7 @@ class Keyed(Wrapper):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if isinstance(self._models, bytes):
-            self._models = _core.Keyed.load(self._models)[0]
+            self._models = load_bytes(self._models, AS_BEFORE)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         wrapper, given, state = self.__reduce__()
@@ -258,9 +278,20 @@ class Keyed(Wrapper):
         """A copy of the model of a key, which may be used and saved on its own."""
         if isinstance(self._models, PythonModels):
             return self._models.copy_of(_plain_key(key))
+        return self._filled(lambda model: self._models.copy_to(_plain_key(key), model))
+
+    @property
+    def prior_model(self) -> Any:
+        """A copy of the model that a new key begins with: the template, or the global model."""
+        if isinstance(self._models, PythonModels):
+            return copy.deepcopy(self._models.prior)
+        return self._filled(self._models.copy_prior)
+
+    def _filled(self, fill: Callable[[Any], None]) -> Any:
+        """A model of the template that `fill` gives its state."""
         kind: Any = getattr(type(self.template), "_wrapper", type(self.template))
         model = kind.__new__(kind)
-        self._models.copy_to(_plain_key(key), model)
+        fill(model)
         if hasattr(model, "_publish"):
             model._publish()
         return model
@@ -277,13 +308,23 @@ class Keyed(Wrapper):
 
     @property
     def counters(self) -> dict[str, int]:
-        """Numbers of models: `created`, `dropped` for lack of room, and `expired` by `ttl`."""
+        """Numbers of models: `created`, `spilled`, `returned`, `expired` by `ttl`, `dropped` for lack of room."""
         return dict(self._models.counters())
 
     @property
     def memory(self) -> int:
         """Memory of all models in bytes."""
         return int(self._models.memory)
+
+    @property
+    def spilled(self) -> int:
+        """Number of models that are in the spill file."""
+        return int(self._models.spilled()[0])
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Size of the spill file in bytes."""
+        return int(self._models.spilled()[1])
 
     @property
     def learned(self) -> int:
@@ -301,7 +342,7 @@ class Keyed(Wrapper):
         `mean_error` is the error rate, the mean absolute error or the mean score of the predictions of `step_one`
         and `step_many`; NaN before the first. `pandas.DataFrame(model.totals())` makes a frame of it.
         """
-        keys, learned, times, scored, errors = self._models.facts()
+        keys, learned, times, scored, errors, _ = self._models.facts()
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.where(scored > 0, errors / scored, np.nan)
         column = np.array(keys, dtype=object if keys and isinstance(keys[0], str) else np.int64)
@@ -313,6 +354,17 @@ class Keyed(Wrapper):
         means = np.nan_to_num(totals["mean_error"], nan=-np.inf)
         chosen = np.argsort(-means, kind="stable")[:n]
         return [(totals["key"][at], float(means[at])) for at in chosen if means[at] > -np.inf]
+
+    def least_recent(self, n: int = 10) -> list[Any]:
+        """The keys that have learned least recently, the oldest first."""
+        keys, *_, ticks = self._models.facts()
+        return [keys[at] for at in np.argsort(ticks, kind="stable")[:n]]
+
+    @property
+    def mean_error(self) -> float:
+        """Mean error or score of the predictions of all present models, as in `totals`; NaN before the first."""
+        _, _, _, scored, errors, _ = self._models.facts()
+        return float(np.sum(errors) / np.sum(scored)) if np.sum(scored) else float("nan")
 
     # Learning.
 
@@ -412,10 +464,10 @@ class Keyed(Wrapper):
         if split.rows[0] == "dicts":
             rows = [{**x, self.key: key} for x, key in zip(split.rows[1], keys, strict=True)]
             return self._ask_many(rows, None, what)
-        answers, _ = self._models.run(
+        answers, labels, _ = self._models.run(
             split.keys, split.rows, None, None, None, what, False, False, self._threads()
         )
-        return self._pack(answers, what, X)
+        return self._pack(answers, labels, what, X)
 
     def _threads(self) -> int:
         return self.n_threads or os.cpu_count() or 1
@@ -444,7 +496,7 @@ class Keyed(Wrapper):
             return self._run(rows, y, w, predict, None, None, on_error)
         targets, weights = _frames.targets(y), _frames.weights(w, by_row=True)
         try:
-            answers, skipped = self._models.run(
+            answers, labels, skipped = self._models.run(
                 split.keys,
                 split.rows,
                 targets,
@@ -462,7 +514,7 @@ class Keyed(Wrapper):
                     None, True, False, self._threads(),
                 )  # fmt: skip
             raise
-        return (None if predict is None else self._pack(answers, predict, X)), len(skipped)
+        return (None if predict is None else self._pack(answers, labels, predict, X)), len(skipped)
 
     def _run_dicts(
         self, rows: list[Any], y: Any, w: Any, predict: str | None, on_error: str
@@ -496,12 +548,11 @@ class Keyed(Wrapper):
                 answers.append({} if predict == "proba" else no_answer(self))
         return answers, skipped
 
-    def _pack(self, answers: Any, what: str, like: Any) -> Any:
+    def _pack(self, answers: Any, labels: list[Any], what: str, like: Any) -> Any:
         if isinstance(answers, list):
             return self._pack_list(answers, what)
         if self.role.answer is not Answer.CLASS:
             return answers
-        labels = self._models.labels()
         if what != "proba":
             return _frames.decode(answers, labels)
         known = [code for code, label in enumerate(labels[: answers.shape[1]]) if label is not None]
@@ -513,19 +564,6 @@ class Keyed(Wrapper):
         return (
             _frames.pack_probabilities(answers, self.classes) if what == "proba" else _frames.pack_answers(answers)
         )
-
-
-def _read_note(note: str) -> dict[str, Any]:
-    """What a dump says besides the models; files are untrusted."""
-    try:
-        found = json.loads(note)
-        sound = isinstance(found["key"], (str, int)) and isinstance(found["time"], (str, int, type(None)))
-        sound = sound and isinstance(found["n_threads"], (int, type(None))) and "position" in found
-    except (ValueError, KeyError, TypeError):
-        sound = False
-    if not sound:
-        raise InvalidState("compose.Keyed: the dump cannot be read: its settings are not valid")
-    return dict(found)
 
 
 def _plain_key(key: Any) -> Any:
@@ -544,6 +582,8 @@ def _first(part: Any, rows: int) -> Any:
         return ("texts", part[1][: rows + 1], part[2], None if part[3] is None else part[3][:rows])
     if part[0] == "codes":
         return ("codes", part[1][:rows], part[2])
+    if part[0] == "integers":
+        return ("integers", part[1][:rows], part[2][:rows])
     if part[0] == "matrix":
         return ("matrix", part[1][:rows])
     return ("columns", [(name, values[:rows], categories) for name, values, categories in part[1]], rows)

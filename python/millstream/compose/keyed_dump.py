@@ -14,10 +14,13 @@ from millstream._echo import quoted
 from millstream._files import sync_folder, write_whole
 from millstream.errors import InvalidState, MillstreamError
 
-__all__ = ["DumpFolder", "load_folder"]
+__all__ = ["AS_BEFORE", "DumpFolder", "load_bytes", "load_folder", "read_note", "spill_folder"]
 
 _MANIFEST = "keyed.json"
 _FORMAT = 1
+
+#: The spill folder of a dump is used again.
+AS_BEFORE: Any = object()
 
 #: After this many deltas, or when they are as large as this part of the full dump, a full one is written.
 _MOST_DELTAS = 64
@@ -87,7 +90,40 @@ def _listed(folder: Path) -> Any:
         return None
 
 
-def load_folder(path: Path) -> tuple[_core.Keyed, str, DumpFolder]:
+def spill_folder(path: Any) -> str | None:
+    """A folder for a spill file, which is created if necessary."""
+    if path is None:
+        return None
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidState(f"compose.Keyed: models cannot be spilled to {quoted(str(path))}: {reason}") from None
+    return str(Path(path).resolve())
+
+
+def read_note(note: str) -> dict[str, Any]:
+    """What a dump says besides the models; files are untrusted."""
+    try:
+        found = json.loads(note)
+        sound = isinstance(found["key"], (str, int)) and isinstance(found["time"], (str, int, type(None)))
+        sound = sound and isinstance(found["n_threads"], (int, type(None))) and "position" in found
+        sound = sound and isinstance(found["spill"], (str, type(None)))
+    except (ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise InvalidState("compose.Keyed: the dump cannot be read: its settings are not valid")
+    return dict(found)
+
+
+def load_bytes(data: bytes, spill: Any) -> tuple[_core.Keyed, str]:
+    """Models and their note. `spill` is a folder, None, or `AS_BEFORE` for that of the note."""
+    if spill is AS_BEFORE:
+        spill = read_note(_core.Keyed.note(data))["spill"]
+    return _core.Keyed.load(data, spill_folder(spill))
+
+
+def load_folder(path: Path, spill: Any) -> tuple[_core.Keyed, str, DumpFolder]:
     """The models of a folder, their note, and the folder for further dumps."""
     manifest = path / _MANIFEST
     try:
@@ -105,7 +141,7 @@ def load_folder(path: Path) -> tuple[_core.Keyed, str, DumpFolder]:
         try:
             data = (path / name).read_bytes()
             if loaded is None:
-                loaded = _core.Keyed.load(data)
+                loaded = load_bytes(data, spill)
             else:
                 loaded = loaded[0], loaded[0].apply(data)
         except MillstreamError as error:

@@ -20,13 +20,16 @@ use super::form::Form;
 use super::header::{Header, HEADER};
 use super::index::Place;
 use super::key::OwnedKey;
-use super::store::Store;
-use super::{read, write, Counters, Keyed, Limits, Session};
+use super::spill::SpillFile;
+use super::store::{key_charge, Store};
+use super::{read, write, Counters, Keyed, Limits, Session, LONGEST_KEY};
 
 const MAGIC: &[u8; 8] = b"MILLKEYD";
 const FORMAT: u32 = 1;
 /// The largest head. It has a description and labels.
 const LARGEST_HEAD: usize = 1 << 28;
+/// Larger counts and ticks would overflow one day.
+const LARGEST_COUNT: u64 = 1 << 62;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -41,6 +44,8 @@ struct Head {
     ttl: f64,
     texts: Option<bool>,
     labels: Labels,
+    /// The model that new keys begin with, as a saved file; none if this is the template.
+    global: Option<serde_bytes::ByteBuf>,
     shards: u32,
     /// Distinguishes the series of dumps of one object from all others.
     series: u64,
@@ -87,6 +92,10 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
             ttl: self.limits.ttl,
             texts: *read(&self.texts),
             labels: self.labels().clone(),
+            global: match &self.global {
+                Some(global) => Some(serde_bytes::ByteBuf::from(read(global).save()?)),
+                None => None,
+            },
             shards: self.shards.len() as u32,
             series: *read(&self.series),
             epoch,
@@ -104,8 +113,13 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
         Ok(models)
     }
 
-    /// From a full dump; also returns its note.
-    pub fn load(bytes: &[u8]) -> Result<(Self, String)> {
+    /// The note of a dump, which says how it is to be loaded.
+    pub fn note(bytes: &[u8]) -> Result<String> {
+        Blocks::new(bytes)?.head().map(|head| head.note)
+    }
+
+    /// From a full dump; also returns its note. Models that do not fit in memory go to the file.
+    pub fn load(bytes: &[u8], spill: Option<SpillFile>) -> Result<(Self, String)> {
         let mut blocks = Blocks::new(bytes)?;
         let head = blocks.head()?;
         if head.base.is_some() {
@@ -114,7 +128,7 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
         let template = Held::load(&head.template)?;
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let limits = Limits { max_keys: size(head.max_keys), max_bytes: size(head.max_bytes), ttl: head.ttl };
-        let keyed = Keyed::new(template, limits);
+        let keyed = Keyed::new(template, limits, head.global.is_some(), spill);
         if keyed.shards.len() != head.shards as usize
             || head.epoch == u32::MAX
             || head.ttl.is_nan()
@@ -145,6 +159,13 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
         *write(&self.texts) = head.texts;
         *write(&self.labels) = head.labels;
         *write(&self.series) = head.series;
+        if let (Some(global), Some(saved)) = (&self.global, &head.global) {
+            let loaded = Held::load(saved)?;
+            if loaded.description() != self.template.description() {
+                return Err(invalid("the global model is not of the template"));
+            }
+            *write(global) = loaded;
+        }
         let mut found = Vec::with_capacity(self.shards.len());
         for _ in &self.shards {
             found.push(blocks.next()?);
@@ -152,8 +173,9 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
         blocks.end()?;
         // Models are checked one by one, which takes the most time.
         let work = |first: usize| -> Result<()> {
-            for (shard, block) in self.shards.iter().zip(&found).skip(first).step_by(2) {
-                write(shard).read(block, &self.template, head.texts == Some(true), head.epoch)?;
+            for (number, (shard, block)) in self.shards.iter().zip(&found).enumerate().skip(first).step_by(2) {
+                let is_own = |key: &OwnedKey| self.shard(key.hash()) == number;
+                write(shard).read(block, &self.template, head.texts, head.epoch, &is_own)?;
             }
             Ok(())
         };
@@ -163,8 +185,9 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
             [own, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
         });
         results.into_iter().collect::<Result<()>>()?;
-        let clocks = self.shards.iter().map(|shard| read(shard).clocks().1);
-        *write(&self.clock) = clocks.fold(f64::NEG_INFINITY, f64::max);
+        let clocks: Vec<(u64, f64)> = self.shards.iter().map(|shard| read(shard).clocks()).collect();
+        *write(&self.clock) = clocks.iter().map(|clock| clock.1).fold(f64::NEG_INFINITY, f64::max);
+        *write(&self.ticks) = clocks.iter().map(|clock| clock.0).max().unwrap_or(0);
         Ok(head.note)
     }
 }
@@ -289,57 +312,97 @@ fn push_key(block: &mut Vec<u8>, key: &OwnedKey) {
 impl<P: Holdable> Store<P> {
     /// Append the models, or with `delta` those that changed; returns their number.
     fn write(&self, delta: bool, block: &mut Vec<u8>) -> Result<usize> {
-        let Counters { created, dropped, spilled, returned, expired } = self.counters();
+        let Counters { created, dropped, spilled, returned, expired } = self.counters;
         let (tick, clock) = self.clocks();
         push(block, &[tick, clock.to_bits(), created, dropped, spilled, returned, expired]);
-        let removed = if delta { self.removed() } else { &[] };
+        let removed = if delta { self.removed.as_slice() } else { &[] };
         push(block, &[removed.len() as u64]);
         removed.iter().for_each(|key| push_key(block, key));
+        let is_written = |header: &Header| !delta || header.epoch == self.epoch;
+        let mut stubs: Vec<Vec<u32>> = vec![Vec::new(); self.forms.len()];
+        for slot in self.stubs.slots().filter(|&slot| is_written(&self.stubs.header(slot))) {
+            stubs[self.stubs.place(slot).0].push(slot);
+        }
         let mut models = 0;
-        for form in self.all_forms() {
-            let slots = form.slots().filter(|&slot| !delta || form.header(slot).epoch == self.epoch());
-            let slots: Vec<u32> = slots.collect();
-            if slots.is_empty() {
+        for (form, stubs) in self.forms.iter().zip(stubs) {
+            let slots: Vec<u32> = form.slots().filter(|&slot| is_written(&form.header(slot))).collect();
+            if slots.is_empty() && stubs.is_empty() {
                 continue;
             }
-            models += slots.len();
+            models += slots.len() + stubs.len();
             push_bytes(block, &form.prototype().save()?);
-            push(block, &[slots.len() as u64]);
+            push(block, &[(slots.len() + stubs.len()) as u64]);
             for slot in slots {
                 let start = block.len();
                 form.write(slot, block)?;
-                if self.has_texts() {
-                    // The number of a text has no meaning elsewhere.
-                    block[start..start + 8].fill(0);
-                    push_bytes(block, self.text(form.key(slot)).as_bytes());
-                }
+                self.write_text(start, form.key(slot), block);
+            }
+            for slot in stubs {
+                let start = block.len();
+                let header = self.stubs.header(slot);
+                push(block, &self.stubs.words(slot)[..HEADER]);
+                let place = self.stubs.place(slot).1;
+                let state = self.spill()?.with(place, |buffers| {
+                    match form.is_compact() {
+                        true => block.extend_from_slice(&buffers.bytes),
+                        false => push_bytes(block, &buffers.bytes),
+                    }
+                    Ok(())
+                });
+                state.map_err(|fault| fault.by(&self.shown(&header)).by("compose.Keyed"))?;
+                self.write_text(start, header.key, block);
             }
         }
         Ok(models)
     }
 
-    /// Add or replace the models of a block.
-    fn read(&mut self, block: &[u8], template: &Held<P>, texts: bool, epoch: u32) -> Result<()> {
+    /// Append the text of a key, whose number, at `start`, has no meaning elsewhere.
+    fn write_text(&self, start: usize, number: u64, block: &mut Vec<u8>) {
+        if self.has_texts {
+            block[start..start + 8].fill(0);
+            push_bytes(block, self.texts.get(number).as_bytes());
+        }
+    }
+
+    /// Add or replace the models of a block. `is_own` is true for the keys of this shard.
+    fn read(
+        &mut self,
+        block: &[u8],
+        template: &Held<P>,
+        texts: Option<bool>,
+        epoch: u32,
+        is_own: &dyn Fn(&OwnedKey) -> bool,
+    ) -> Result<()> {
         let mut input = Input(block);
         let [tick, clock] = [input.word()?, input.word()?];
-        let counters = Counters {
-            created: input.word()?,
-            dropped: input.word()?,
-            spilled: input.word()?,
-            returned: input.word()?,
-            expired: input.word()?,
+        let clock = f64::from_bits(clock);
+        let mut counts = [0; 5];
+        for count in &mut counts {
+            *count = input.word()?;
+        }
+        let [created, dropped, spilled, returned, expired] = counts;
+        if counts.iter().chain([&tick]).any(|&count| count > LARGEST_COUNT)
+            || clock.is_nan()
+            || clock == f64::INFINITY
+        {
+            return Err(invalid("a count or time is out of range"));
+        }
+        self.set_texts(texts == Some(true));
+        let read_key = |bytes: &[u8]| match bytes.len() > LONGEST_KEY {
+            true => Err(invalid("a key is too long")),
+            false => Ok(OwnedKey::Text(text_of(bytes)?.into())),
         };
-        self.set_texts(texts);
         for _ in 0..input.size()? {
-            let key = match texts {
-                true => OwnedKey::Text(text_of(input.bytes()?)?.into()),
+            let key = match self.has_texts {
+                true => read_key(input.bytes()?)?,
                 false => OwnedKey::Int(input.word()? as i64),
             };
             self.forget(&key);
         }
+        let mut ticks = Vec::new();
         while !input.0.is_empty() {
             let mut model = Held::<P>::load(input.bytes()?)?;
-            if model.description() != template.description() {
+            if model.description() != template.description() || texts.is_none() {
                 return Err(invalid("a model is not of the template"));
             }
             let form = self.form_of(&mut model);
@@ -348,15 +411,57 @@ impl<P: Holdable> Store<P> {
                 if header.tick == 0 || header.tick > tick || header.epoch == 0 || header.epoch > epoch + 1 {
                     return Err(invalid("a model is newer than its dump"));
                 }
-                let key = match texts {
-                    true => OwnedKey::Text(text_of(input.bytes()?)?.into()),
+                if header.count > LARGEST_COUNT || header.time > clock || header.time == f64::NEG_INFINITY {
+                    return Err(invalid("a count or time is out of range"));
+                }
+                let key = match self.has_texts {
+                    true => read_key(input.bytes()?)?,
                     false => OwnedKey::Int(header.key as i64),
                 };
-                self.adopt(form, &key, header, state);
+                if !is_own(&key) {
+                    return Err(invalid("a key is in the block of another shard"));
+                }
+                ticks.push(header.tick);
+                self.adopt(form, &key, header, state)?;
             }
         }
-        self.set_clocks(tick, f64::from_bits(clock), counters, epoch + 1);
+        let models = ticks.len();
+        ticks.sort_unstable();
+        ticks.dedup();
+        // Also if a key is there twice, because then it is replaced.
+        if ticks.len() != models || self.len() < models {
+            return Err(invalid("two models have the same place in time, or the same key"));
+        }
+        let counters = Counters { created, dropped, spilled, returned, expired };
+        (self.tick, self.clock, self.counters, self.epoch) = (tick, clock, counters, epoch + 1);
+        (self.removed, self.records_removed) = (Vec::new(), true);
+        self.forget_order();
         Ok(())
+    }
+
+    /// The tick and the largest time so far.
+    fn clocks(&self) -> (u64, f64) {
+        (self.tick, self.clock)
+    }
+
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Whether the changes since the last dump are known.
+    pub fn knows_changes(&self) -> bool {
+        self.records_removed
+    }
+
+    pub fn forget_changes(&mut self) {
+        (self.removed, self.records_removed) = (Vec::new(), false);
+    }
+
+    /// Changes from now on belong to the next dump.
+    fn next_epoch(&mut self) {
+        self.epoch += 1;
+        self.removed = Vec::new();
+        self.records_removed = true;
     }
 }
 
@@ -412,14 +517,25 @@ impl<P: Holdable> Form<P> {
 
 impl<P: Holdable> Store<P> {
     /// Add or replace a model that was read.
-    fn adopt(&mut self, form: usize, key: &OwnedKey, header: Header, state: Loaded<P>) {
+    fn adopt(&mut self, form: usize, key: &OwnedKey, header: Header, state: Loaded<P>) -> Result<()> {
         self.forget(key);
-        let hash = key.hash();
-        let header = Header { key: self.word_of(key), ..header };
-        let slot = match state {
-            Loaded::Words(words) => self.form_mut(form).restore(&header, &words),
-            Loaded::Component(component) => self.form_mut(form).restore_component(&header, *component),
+        if self.spill.is_some() {
+            // What does not fit goes to the file, the oldest first.
+            self.make_room(f64::NEG_INFINITY, |store| store.forms[form].next_charge() + key_charge(key.key()))?;
+        }
+        let word = match key {
+            OwnedKey::Text(text) => self.texts.add(text),
+            OwnedKey::Int(int) => *int as u64,
         };
-        self.insert(hash, Place::new(form as u32, slot));
+        let header = Header { key: word, ..header };
+        let slot = self.with_form(form, |form| {
+            form.forget_oldest();
+            match state {
+                Loaded::Words(words) => form.restore(&header, &words),
+                Loaded::Component(component) => form.restore_component(&header, *component),
+            }
+        });
+        self.insert(key.hash(), Place::new(form as u32, slot), key.key());
+        Ok(())
     }
 }

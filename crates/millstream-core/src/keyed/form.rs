@@ -1,17 +1,17 @@
 //! Models with the same features and the same classes in the same order, which one component can do the work of.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::exchange::{Exchange, Measure};
 use crate::fault::Result;
 use crate::held::{Held, Holdable};
 
-use super::header::{clear, tick_of, Header, HEADER};
+use super::header::{clear, Header, HEADER};
+use super::oldest::{self, Oldest};
 use super::slab::Slab;
 
 /// The number of spare models of a form that are kept for readers.
-const SPARE: usize = 8;
+const SPARE: usize = 2;
 
 pub struct Form<P> {
     /// Has the schema and labels of the form. Its state is that of any model of the form.
@@ -25,12 +25,12 @@ pub struct Form<P> {
     components_memory: usize,
     /// Models that states are loaded into.
     spares: Mutex<Vec<Box<Held<P>>>>,
-    /// The slots that learned least recently, oldest first, with their ticks when they were listed.
-    oldest: VecDeque<(u64, u32)>,
+    oldest: Oldest,
+    /// The memory of the prototype when the form was made.
+    prototype_memory: usize,
+    /// Number of models of the form in the spill file.
+    pub spilled: usize,
 }
-
-/// One in this many models is listed as old at a time, when models must be evicted.
-const LISTED: usize = 16;
 
 struct Component<P> {
     part: P,
@@ -57,7 +57,9 @@ impl<P: Holdable> Form<P> {
             components: Vec::new(),
             components_memory: 0,
             spares: Mutex::default(),
-            oldest: VecDeque::new(),
+            oldest: Oldest::default(),
+            prototype_memory: model.memory(),
+            spilled: 0,
         }
     }
 
@@ -95,9 +97,33 @@ impl<P: Holdable> Form<P> {
             + self.prototype.memory() * (1 + spares)
     }
 
-    /// The bytes by which another model makes it grow.
-    pub fn growth(&self) -> usize {
-        self.slab.growth()
+    /// The bytes that its models count for. They depend only on which models there are, and not on how they came there, so
+    /// that the models that are evicted do not depend on batches. They are at least the memory of a slab without free slots.
+    pub fn charge(&self) -> usize {
+        self.charge_of(self.used())
+    }
+
+    fn charge_of(&self, models: usize) -> usize {
+        if models + self.spilled == 0 {
+            return 0;
+        }
+        let entry = if self.is_compact() { 0 } else { 2 * size_of::<Option<Mutex<Component<P>>>>() };
+        self.slab.charge(models) + models * entry + self.components_memory + (1 + SPARE) * self.prototype_memory
+    }
+
+    /// What another model adds to the charge, at least.
+    pub fn next_charge(&self) -> usize {
+        self.charge_of(self.used() + 1) - self.charge()
+    }
+
+    /// The memory of free slots.
+    pub fn free_bytes(&self) -> usize {
+        self.slab.free_bytes()
+    }
+
+    /// Whether it has no models, in memory or spilled.
+    pub fn is_unused(&self) -> bool {
+        self.used() + self.spilled == 0
     }
 
     #[inline]
@@ -112,32 +138,15 @@ impl<P: Holdable> Form<P> {
 
     /// The slots in use.
     pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        self.slab.each().filter(|(_, words)| tick_of(words) > 0).map(|(slot, _)| slot)
+        oldest::used(&self.slab)
     }
 
-    /// The slot that learned least recently, with its tick. Slots are listed in groups, so that a scan of all is rare; one
-    /// that has learned since it was listed is no longer old.
+    /// The slot that learned least recently, with its tick.
     pub fn oldest(&mut self) -> Option<(u64, u32)> {
-        if self.used() == 0 {
-            return None;
-        }
-        loop {
-            while let Some(&(tick, slot)) = self.oldest.front() {
-                if self.slab.holds(slot) && tick_of(self.slab.get(slot)) == tick {
-                    return Some((tick, slot));
-                }
-                self.oldest.pop_front();
-            }
-            let mut all: Vec<(u64, u32)> = self.slots().map(|slot| (tick_of(self.slab.get(slot)), slot)).collect();
-            let few = (all.len() / LISTED).max(1).min(all.len() - 1);
-            all.select_nth_unstable(few);
-            all.truncate(few.max(1));
-            all.sort_unstable();
-            self.oldest = all.into();
-        }
+        self.oldest.first(&self.slab)
     }
 
-    /// Ticks may be used again.
+    /// Ticks are used again, or a restored model may be older than those that are listed.
     pub fn forget_oldest(&mut self) {
         self.oldest.clear();
     }
@@ -169,7 +178,8 @@ impl<P: Holdable> Form<P> {
         }
         model.count = header.count;
         let worked = work(&mut model);
-        let kept = worked.is_err() || extent(&model) == before;
+        let same = extent(&model) == before;
+        let kept = worked.is_err() || same;
         let result = match (worked, &mut component) {
             (Ok((result, error)), None) => {
                 header.count = model.count;
@@ -205,7 +215,9 @@ impl<P: Holdable> Form<P> {
             }
             (Err(fault), None) => Err(fault),
         };
-        self.keep_spare(model);
+        if same {
+            self.keep_spare(model);
+        }
         result
     }
 
@@ -227,7 +239,7 @@ impl<P: Holdable> Form<P> {
     pub fn ask<R>(&self, slot: u32, work: impl FnOnce(&Held<P>) -> R) -> R {
         let words = self.slab.get(slot);
         match self.components.get(slot as usize).and_then(Option::as_ref) {
-            None => self.ask_words(words, work),
+            None => self.ask_words(Header::read(words).count, &words[HEADER..], work),
             Some(component) => {
                 let mut component = component.lock().unwrap_or_else(PoisonError::into_inner);
                 self.with_spare(Header::read(words).count, |model| {
@@ -240,12 +252,27 @@ impl<P: Holdable> Form<P> {
         }
     }
 
-    /// Ask a model whose state is given as words, with their header.
-    pub fn ask_words<R>(&self, words: &[u64], work: impl FnOnce(&Held<P>) -> R) -> R {
-        self.with_spare(Header::read(words).count, |model| {
-            model.part.part_mut().exchange(&mut Exchange::load(&words[HEADER..]));
+    /// Ask a model whose state is given as words, without their header.
+    pub fn ask_words<R>(&self, count: u64, words: &[u64], work: impl FnOnce(&Held<P>) -> R) -> R {
+        self.with_spare(count, |model| {
+            model.part.part_mut().exchange(&mut Exchange::load(words));
             work(model)
         })
+    }
+
+    /// Ask a model with a given component.
+    pub fn ask_component<R>(&self, count: u64, part: P, work: impl FnOnce(&Held<P>) -> R) -> R {
+        self.with_spare(count, |model| {
+            model.part = part;
+            work(model)
+        })
+    }
+
+    /// A component from its saved state.
+    pub fn component_of(&self, saved: &[u8]) -> Result<P> {
+        let mut part = self.prototype.part.clone();
+        part.part_mut().load(saved)?;
+        Ok(part)
     }
 
     fn with_spare<R>(&self, count: u64, work: impl FnOnce(&mut Held<P>) -> R) -> R {
@@ -295,6 +322,11 @@ impl<P: Holdable> Form<P> {
         }
     }
 
+    /// The words of a slot without the header.
+    pub fn state_words(&self, slot: u32) -> &[u64] {
+        &self.slab.get(slot)[HEADER..]
+    }
+
     /// The header and the words of a slot.
     pub fn words(&self, slot: u32) -> &[u64] {
         self.slab.get(slot)
@@ -317,7 +349,6 @@ impl<P: Holdable> Form<P> {
         let words = self.slab.get_mut(slot);
         header.write(words);
         words[HEADER..].copy_from_slice(stored);
-        self.oldest.clear();
         slot
     }
 
@@ -326,8 +357,6 @@ impl<P: Holdable> Form<P> {
         let slot = self.slab.take();
         let words = self.slab.get_mut(slot);
         words.copy_from_slice(&stored[..words.len()]);
-        // It may be older than those that are listed.
-        self.oldest.clear();
         slot
     }
 
@@ -336,21 +365,22 @@ impl<P: Holdable> Form<P> {
         let slot = self.slab.take();
         header.write(self.slab.get_mut(slot));
         self.put_component(slot, component);
-        self.oldest.clear();
         slot
     }
 
-    /// Move all models together, if most slots are free; `moved` receives the key, the old and the new slot of each. Many
+    /// Whether most slots are free.
+    pub fn is_sparse(&self) -> bool {
+        self.slab.is_sparse()
+    }
+
+    /// Move all models together; `moved` receives the key, the old and the new slot of each. Many
     /// models pass through a form before they have met all classes.
     pub fn compact(&mut self, mut moved: impl FnMut(u64, u32, u32)) {
-        if !self.slab.is_sparse() {
-            return;
-        }
         let fresh = self.slab.fresh();
         let old = std::mem::replace(&mut self.slab, fresh);
         let mut components = std::mem::take(&mut self.components);
         self.oldest.clear();
-        for (slot, words) in old.each().filter(|(_, words)| tick_of(words) > 0) {
+        for (slot, words) in oldest::used(&old).map(|slot| (slot, old.get(slot))) {
             let new = self.slab.take();
             self.slab.get_mut(new).copy_from_slice(words);
             if let Some(component) = components.get_mut(slot as usize).and_then(Option::take) {

@@ -7,8 +7,20 @@ use prefetch_index::prefetch_index;
 pub struct Place(u64);
 
 const EMPTY: Place = Place(u64::MAX);
+/// The number in place of a form for a model that is in the spill file.
+const SPILLED: u32 = u32::MAX - 1;
 
 impl Place {
+    /// The slot of a stub: see `super::stubs`.
+    pub fn spilled(slot: u32) -> Self {
+        Place::new(SPILLED, slot)
+    }
+
+    #[inline]
+    pub fn is_spilled(self) -> bool {
+        (self.0 >> 32) as u32 == SPILLED
+    }
+
     pub fn new(form: u32, slot: u32) -> Self {
         Place(u64::from(form) << 32 | u64::from(slot))
     }
@@ -51,7 +63,7 @@ impl Index {
     }
 
     /// Whether the next `insert` doubles the table.
-    pub fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         (self.len + 1) * 8 > self.buckets.len() * 7
     }
 
@@ -87,9 +99,7 @@ impl Index {
     /// Add a key that is not in the table.
     pub fn insert(&mut self, hash: u64, place: Place) {
         if self.is_full() {
-            let size = (self.buckets.len() * 2).max(FEWEST);
-            let old = std::mem::replace(&mut self.buckets, vec![Bucket { hash: 0, place: EMPTY }; size]);
-            old.into_iter().filter(|bucket| bucket.place != EMPTY).for_each(|bucket| self.put(bucket));
+            self.resize((self.buckets.len() * 2).max(FEWEST));
         }
         self.put(Bucket { hash, place });
         self.len += 1;
@@ -126,6 +136,15 @@ impl Index {
         }
         self.buckets[hole].place = EMPTY;
         self.len -= 1;
+        // Half as large it is half full.
+        if self.len * 32 < self.buckets.len() * 7 && self.buckets.len() > FEWEST {
+            self.resize(self.buckets.len() / 2);
+        }
+    }
+
+    fn resize(&mut self, size: usize) {
+        let old = std::mem::replace(&mut self.buckets, vec![Bucket { hash: 0, place: EMPTY }; size]);
+        old.into_iter().filter(|bucket| bucket.place != EMPTY).for_each(|bucket| self.put(bucket));
     }
 }
 

@@ -8,29 +8,36 @@
 //! clock, so results do not depend on the number of threads. A writer locks one shard at a time for a few hundred rows, so
 //! readers go on meanwhile.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::fault::{Fault, Result};
 use crate::held::{Held, Holdable};
 use crate::key::Key;
 use crate::labels::Labels;
 
+mod ages;
 mod answers;
 mod dump;
 mod form;
 mod header;
 mod index;
 mod key;
+mod oldest;
+mod room;
 mod run;
+mod savepoint;
 mod slab;
+mod spill;
 mod store;
+mod stubs;
 mod texts;
 
 pub use answers::KeyedAnswers;
 pub use header::Header;
 pub use key::{hash, OwnedKey, ShownKey};
-pub use run::{error_of, KeyColumn, KeyedJob};
-use store::Store;
+pub use run::{error_of, KeyColumn, KeyedJob, KeyedRun};
+pub use spill::SpillFile;
+use store::{Moment, Store};
 
 /// Number of shards, if there may be many keys. Each thread processes the rows of some shards.
 const SHARDS: usize = 16;
@@ -87,18 +94,32 @@ pub struct Keyed<P: Holdable> {
     /// Whether the state of the template is a list of words, as that of small models is.
     compact: bool,
     shards: Vec<RwLock<Store<P>>>,
-    /// All labels that some model has learned, for the codes of predictions.
+    /// What a new key begins with instead of the template: a model that learns the examples of all keys.
+    global: Option<RwLock<Held<P>>>,
+    /// What leads back to the savepoint, besides the models.
+    former: Mutex<Option<Former<P>>>,
+    spill: Option<Arc<SpillFile>>,
+    /// All labels that some model has learned, for the codes of predictions, and those of a batch that is being learned.
     labels: RwLock<Labels>,
     /// Whether keys are texts; none before the first key.
     texts: RwLock<Option<bool>>,
-    /// The largest time so far, and at the savepoint.
+    /// The largest time so far.
     clock: RwLock<f64>,
-    former_clock: RwLock<f64>,
+    /// The number of the last example.
+    ticks: RwLock<u64>,
     /// Distinguishes its dumps from those of all others.
     series: RwLock<u64>,
     /// Held by the one who changes models.
     session: Mutex<()>,
     limits: Limits,
+}
+
+/// The state of a `Keyed` at a savepoint, besides its models.
+struct Former<P> {
+    clock: f64,
+    ticks: u64,
+    labels: Labels,
+    global: Option<Held<P>>,
 }
 
 /// The right to change models, which one thread has at a time.
@@ -113,25 +134,51 @@ fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 }
 
 impl<P: Holdable> Keyed<P> {
-    pub fn new(template: Held<P>, limits: Limits) -> Self {
+    /// With `has_global`, new keys begin with a model that learns the examples of all keys. Models that do not fit in memory
+    /// go to the file, or are dropped without one.
+    pub fn new(template: Held<P>, limits: Limits, has_global: bool, spill: Option<SpillFile>) -> Self {
         let few = limits.max_keys < FEW_KEYS || limits.max_bytes < FEW_BYTES;
         let shards = if few { 1 } else { SHARDS };
         let share = |whole: usize| if whole == usize::MAX { whole } else { whole / shards };
         let own = Limits { max_keys: share(limits.max_keys), max_bytes: share(limits.max_bytes), ..limits };
         let labels = template.labels().clone();
         let compact = form::Form::measure_of(&mut template.clone()).is_some();
+        let spill = spill.map(Arc::new);
+        let store = || Store::new(own, spill.clone().map(spill::Spill::new));
         Keyed {
+            global: has_global.then(|| RwLock::new(template.clone())),
+            former: Mutex::default(),
             template,
             compact,
-            shards: (0..shards).map(|_| RwLock::new(Store::new(own))).collect(),
+            shards: (0..shards).map(|_| RwLock::new(store())).collect(),
+            spill,
             labels: RwLock::new(labels),
             texts: RwLock::default(),
             clock: RwLock::new(f64::NEG_INFINITY),
-            former_clock: RwLock::new(f64::NEG_INFINITY),
+            ticks: RwLock::default(),
             series: RwLock::default(),
             session: Mutex::default(),
             limits,
         }
+    }
+
+    /// A copy of the model that a new key begins with.
+    pub fn prior(&self) -> Held<P> {
+        match &self.global {
+            Some(global) => read(global).clone(),
+            None => self.template.clone(),
+        }
+    }
+
+    /// Whether new keys begin with a model that learns the examples of all keys.
+    pub fn has_global(&self) -> bool {
+        self.global.is_some()
+    }
+
+    /// Number of models in the spill file, and the size of the file.
+    pub fn spilled(&self) -> (usize, u64) {
+        let models = self.shards.iter().map(|shard| read(shard).spilled()).sum();
+        (models, self.spill.as_ref().map_or(0, |spill| spill.bytes()))
     }
 
     pub fn template(&self) -> &Held<P> {
@@ -153,13 +200,15 @@ impl<P: Holdable> Keyed<P> {
 
     pub fn counters(&self) -> Counters {
         let mut all = Counters::default();
-        self.shards.iter().for_each(|shard| all.add(read(shard).counters()));
+        let now = self.now();
+        self.shards.iter().for_each(|shard| all.add(read(shard).counters(now)));
         all
     }
 
     /// Memory in bytes.
     pub fn memory(&self) -> usize {
-        self.template.memory() + self.shards.iter().map(|shard| read(shard).memory()).sum::<usize>()
+        let global = self.global.as_ref().map_or(0, |global| read(global).memory());
+        self.template.memory() + global + self.shards.iter().map(|shard| read(shard).memory()).sum::<usize>()
     }
 
     /// Number of models whose states are words, and of all others.
@@ -257,9 +306,15 @@ impl<P: Holdable> Keyed<P> {
     }
 
     /// A copy of the model of a key.
-    pub fn get(&self, key: Key<'_>) -> Option<Held<P>> {
+    pub fn get(&self, key: Key<'_>) -> Result<Option<Held<P>>> {
         let hash = hash(key);
-        read(&self.shards[self.shard(hash)]).ask(hash, key, self.now(), |_, model| model.clone())
+        let asked = read(&self.shards[self.shard(hash)]).ask(hash, key, self.now(), |_, model| model.clone());
+        asked.map_err(|fault| self.named(key, fault))
+    }
+
+    /// Add the key and the title to a fault of its model.
+    fn named(&self, key: Key<'_>, fault: Fault) -> Fault {
+        fault.by(&ShownKey(key).to_string())
     }
 
     /// Replace or add the model of a key.
@@ -274,14 +329,25 @@ impl<P: Holdable> Keyed<P> {
         self.check_key(key)?;
         let _session = self.session();
         self.settle_type(key);
-        let mut labels = write(&self.labels);
-        for label in model.labels().entries().iter().flatten() {
-            labels.intern(label);
-        }
-        drop(labels);
+        let met: Vec<_> = model.labels().entries().iter().flatten().cloned().collect();
         let key = OwnedKey::of(key);
-        write(&self.shards[self.shard(key.hash())]).put(&key, model, self.now());
+        let now = self.now();
+        let time = if now.is_finite() { now } else { f64::NAN };
+        let tick = *read(&self.ticks) + 1;
+        write(&self.shards[self.shard(key.hash())]).put(&key, model, Moment { tick, time, now })?;
+        *write(&self.ticks) = tick;
+        self.admit(&met);
         Ok(())
+    }
+
+    /// Give codes to labels.
+    fn admit(&self, labels: &[crate::labels::Label]) {
+        if !labels.is_empty() {
+            let mut known = write(&self.labels);
+            labels.iter().for_each(|label| {
+                known.intern(label);
+            });
+        }
     }
 
     /// Forget a key; false if it is unknown.
@@ -307,67 +373,104 @@ impl<P: Holdable> Keyed<P> {
         all
     }
 
-    /// Let the model of one key learn, at a time or NaN; the caller has a `session`. `work` returns a result, and the error of a prediction.
+    /// Let the model of one key learn, at a time or NaN; the caller has a `session`. `work` returns a result, and the error
+    /// of a prediction. It is also called for the global model, whose result is ignored.
     pub fn change<R>(
         &self,
         _session: &Session<'_>,
         key: Key<'_>,
         time: f64,
-        work: impl FnOnce(&mut Held<P>) -> Result<(R, Option<f64>)>,
+        mut work: impl FnMut(&mut Held<P>) -> Result<(R, Option<f64>)>,
     ) -> Result<R> {
         self.check_key(key)?;
         self.settle_type(key);
         let hash = hash(key);
         let mut store = write(&self.shards[self.shard(hash)]);
         let now = self.now().max(time);
+        let tick = *read(&self.ticks) + 1;
         let mut met = Vec::new();
-        let changed = store.change((hash, key), (time, now), &self.template, |_, model| {
-            let known = model.labels().known();
-            let result = work(model)?;
-            if model.labels().known() != known {
-                met.extend(model.labels().entries().iter().flatten().cloned());
-            }
-            Ok(result)
-        });
+        let changed = store.change(
+            (hash, key),
+            Moment { tick, time, now },
+            || self.prior(),
+            |_, model| {
+                let known = model.labels().known();
+                let result = self.with_global(model, &mut work)?;
+                if model.labels().known() != known {
+                    met.extend(model.labels().entries().iter().flatten().cloned());
+                }
+                Ok(result)
+            },
+        );
         store.tidy();
         // Batches lock the labels before a shard.
         drop(store);
-        if !met.is_empty() {
-            let mut labels = write(&self.labels);
-            for label in &met {
-                labels.intern(label);
-            }
-        }
-        if changed.is_err() && self.is_empty() {
+        if changed.is_ok() {
+            self.admit(&met);
+            *write(&self.clock) = now;
+            *write(&self.ticks) = tick;
+        } else if self.is_empty() {
             // No key has settled their type.
             *write(&self.texts) = None;
         }
-        if changed.is_ok() {
-            *write(&self.clock) = now;
-        }
-        changed.map_err(|fault| fault.by(&ShownKey(key).to_string()))
+        changed.map_err(|fault| self.named(key, fault))
     }
 
-    /// Ask the model of one key; the template for an unknown one.
+    /// Let a model learn, and the global model too, if there is one: both, or none.
+    fn with_global<R>(
+        &self,
+        model: &mut Held<P>,
+        work: &mut impl FnMut(&mut Held<P>) -> Result<(R, Option<f64>)>,
+    ) -> Result<(R, Option<f64>)> {
+        let Some(global) = &self.global else { return work(model) };
+        // The words of a compact model are stored only after success.
+        let before = (!self.compact).then(|| model.clone());
+        let result = work(model)?;
+        let mut global = write(global);
+        if let Err(fault) = work(&mut global) {
+            if let Some(before) = before {
+                *model = before;
+            }
+            return Err(fault.by("the global model"));
+        }
+        Ok(result)
+    }
+
+    /// Ask the model of one key; the prior for an unknown one.
     pub fn ask<R>(&self, key: Key<'_>, work: impl Fn(&Held<P>) -> Result<R>) -> Result<R> {
         self.check_key(key)?;
         let hash = hash(key);
         let asked = read(&self.shards[self.shard(hash)]).ask(hash, key, self.now(), |_, model| work(model));
-        asked.unwrap_or_else(|| work(&self.template)).map_err(|fault| fault.by(&ShownKey(key).to_string()))
+        let asked = match asked {
+            Ok(Some(asked)) => asked,
+            Ok(None) => self.ask_prior(work),
+            Err(fault) => Err(fault),
+        };
+        asked.map_err(|fault| self.named(key, fault))
+    }
+
+    fn ask_prior<R>(&self, work: impl FnOnce(&Held<P>) -> R) -> R {
+        match &self.global {
+            Some(global) => work(&read(global)),
+            None => work(&self.template),
+        }
     }
 
     /// Start recording changes of all models.
     pub fn savepoint(&self, _session: &Session<'_>) {
-        *write(&self.former_clock) = self.now();
+        let former = Former {
+            clock: self.now(),
+            ticks: *read(&self.ticks),
+            labels: self.labels().clone(),
+            global: self.global.as_ref().map(|global| read(global).clone()),
+        };
+        *self.former.lock().unwrap_or_else(PoisonError::into_inner) = Some(former);
         self.shards.iter().for_each(|shard| write(shard).savepoint());
     }
 
     /// Keep the changes since the savepoint, or return to it.
     pub fn end(&self, _session: &Session<'_>, keep: bool) {
-        if !keep {
-            let clock = *read(&self.former_clock);
-            *write(&self.clock) = clock;
-        }
+        let former = self.former.lock().unwrap_or_else(PoisonError::into_inner).take();
         for shard in &self.shards {
             let mut store = write(shard);
             if keep {
@@ -375,6 +478,15 @@ impl<P: Holdable> Keyed<P> {
             } else {
                 store.rollback();
             }
+        }
+        let Some(Former { clock, ticks, labels, global }) = former.filter(|_| !keep) else { return };
+        (*write(&self.clock), *write(&self.ticks), *write(&self.labels)) = (clock, ticks, labels);
+        if let (Some(place), Some(global)) = (&self.global, global) {
+            *write(place) = global;
+        }
+        if self.is_empty() {
+            // No key has settled their type.
+            *write(&self.texts) = None;
         }
     }
 

@@ -5,18 +5,20 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fault::{Fault, Result};
+use rustc_hash::FxHashSet;
+
+use crate::fault::{Fault, FaultKind, Result};
 use crate::held::{Held, Job, Model, Root, TableRow, Tally};
 use crate::key::Key;
-use crate::labels::Labels;
+use crate::labels::{Label, Labels};
 use crate::row::{Scratch, Want};
 use crate::table::{raw_block, RawBlock, Reader};
 use crate::task::{Answer, Target, Targets};
 
 use super::answers::KeyedAnswers;
 use super::key::{hash, ShownKey};
-use super::store::Store;
-use super::{read, write, Keyed};
+use super::store::{Moment, Store};
+use super::{read, write, Keyed, Session};
 
 /// Number of rows of the first block and of the largest. A shard is locked for its rows of a block, and threads are started
 /// for each block.
@@ -54,52 +56,164 @@ impl KeyedJob<'_> {
     }
 }
 
-/// The rows of one shard in a block.
-struct Part<'b, 'j> {
+/// What a job gave.
+pub struct KeyedRun {
+    pub answers: KeyedAnswers,
+    /// The labels of the codes of classes in `answers`; none for a code without a label.
+    pub labels: Vec<Option<Label>>,
+    pub tally: Tally,
+}
+
+/// What is common to all rows of a block.
+#[derive(Clone, Copy)]
+struct Block<'b, 'j> {
     keyed: &'b Keyed<Root>,
+    /// The labels before the job, and with those of its rows.
+    known: &'b Labels,
     labels: &'b Labels,
     job: &'b KeyedJob<'j>,
     block: RawBlock<'b>,
     from: usize,
     /// By row of the block.
     hashes: &'b [u64],
+    /// The number of the example before the first of the job.
+    ticks: u64,
+    /// See `Keyed::texts`.
+    texts: Option<bool>,
+}
+
+/// The rows of one shard in a block.
+struct Part<'b, 'j> {
+    block: Block<'b, 'j>,
     /// The largest time up to each row of the block; empty without times.
     clocks: &'b [f64],
     /// Rows of the block in their order.
     rows: &'b [u32],
 }
 
-/// What became of the rows of a shard.
+/// What became of some rows.
 struct Outcome {
     answers: KeyedAnswers,
     skipped: Vec<(usize, Fault)>,
+    /// New labels, with their rows.
+    met: Vec<(usize, Label)>,
     /// What stopped it.
     fault: Option<Fault>,
+}
+
+impl Outcome {
+    fn new(block: &Block<'_, '_>) -> Self {
+        let answers = KeyedAnswers::new(block.keyed.template.role(), block.job.job.predicting, block.labels);
+        Outcome { answers, skipped: Vec::new(), met: Vec::new(), fault: None }
+    }
+
+    /// A row has a fault; true if the job goes on. A fault of the spill file is not one of the row.
+    fn skips(&mut self, row: usize, fault: Fault, job: &KeyedJob<'_>) -> bool {
+        let fault = fault.at_row(row);
+        let skips = job.job.skip && fault.kind() != FaultKind::State;
+        if skips {
+            self.skipped.push((row, fault));
+            self.answers.push_nothing();
+        } else {
+            self.fault = Some(fault);
+        }
+        skips
+    }
+}
+
+/// The rows of a job so far.
+struct Progress {
+    answers: KeyedAnswers,
+    tally: Tally,
+    met: Vec<(usize, Label)>,
+    /// The largest time of the rows that were learned.
+    now: f64,
+    fault: Option<Fault>,
+    /// A skipped row has advanced the clock for others, so that they must be processed again.
+    is_ahead: bool,
 }
 
 impl Keyed<Root> {
     /// Process rows of a table; the predictions are returned by row. With `skip`, faulty rows are skipped and counted. Any
     /// other fault reverts all rows of the job; it is that of the first faulty row.
-    pub fn run(&self, job: &KeyedJob<'_>) -> Result<(KeyedAnswers, Tally)> {
+    pub fn run(&self, job: &KeyedJob<'_>) -> Result<KeyedRun> {
         let session = job.job.learning.then(|| self.session());
         self.check_keys(job)?;
+        let known = self.labels().clone();
         if job.job.learning {
             self.admit_labels(job.job.targets);
         }
         // A copy: another thread may add a class meanwhile, and all blocks must have the same.
         let labels = self.labels().clone();
+        // The global model learns row by row.
+        let in_order = job.job.learning && self.global.is_some();
+        let mut progress = self.attempt(job, session.as_ref(), (&known, &labels), in_order);
+        if progress.is_ahead {
+            progress = self.attempt(job, session.as_ref(), (&known, &labels), true);
+        }
+        let Progress { answers, mut tally, mut met, now, fault, .. } = progress;
+        let mut final_labels = known;
+        if session.is_some() {
+            if fault.is_none() {
+                met.sort_by_key(|(row, _)| *row);
+                met.iter().for_each(|(_, label)| {
+                    final_labels.intern(label);
+                });
+                *write(&self.clock) = now;
+                *write(&self.ticks) += (job.job.to - job.job.from) as u64;
+            }
+            *write(&self.labels) = final_labels.clone();
+            if self.is_empty() {
+                // No key has settled their type.
+                *write(&self.texts) = None;
+            }
+            self.shards.iter().for_each(|shard| write(shard).tidy());
+        } else {
+            final_labels = labels.clone();
+        }
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        tally.done = job.job.to - job.job.from - tally.skipped.len();
+        tally.skipped.sort_by_key(|(row, _)| *row);
+        let known = |label: &Option<Label>| label.clone().filter(|label| final_labels.code(label).is_some());
+        Ok(KeyedRun { answers, labels: labels.entries().iter().map(known).collect(), tally })
+    }
+
+    /// Process all rows, those of different shards at the same time or all in their order.
+    fn attempt(
+        &self,
+        job: &KeyedJob<'_>,
+        session: Option<&Session<'_>>,
+        (known, labels): (&Labels, &Labels),
+        in_order: bool,
+    ) -> Progress {
         let rows = job.job.to - job.job.from;
-        let mut answers = KeyedAnswers::new(self.template.role(), job.job.predicting, &labels).sized(rows);
-        if let Some(session) = session.as_ref().filter(|_| !job.job.skip) {
+        let mut progress = Progress {
+            answers: KeyedAnswers::new(self.template.role(), job.job.predicting, labels).sized(rows),
+            tally: Tally::default(),
+            met: Vec::new(),
+            now: self.now(),
+            fault: None,
+            is_ahead: false,
+        };
+        let guarded = !job.job.skip || job.times.is_some() || self.spill.is_some();
+        if let Some(session) = session.filter(|_| guarded) {
             self.savepoint(session);
         }
-        let mut tally = Tally::default();
         let mut from = job.job.from;
-        let (mut failed, mut now) = (None, self.now());
         let mut size = FIRST_BLOCK;
-        while from < job.job.to && failed.is_none() {
+        let (ticks, texts) = (*read(&self.ticks), *read(&self.texts));
+        while from < job.job.to && progress.fault.is_none() && !progress.is_ahead {
             let (to, started) = ((from + size).min(job.job.to), Instant::now());
-            failed = self.run_block(job, from, to, &labels, &mut answers, &mut tally, &mut now);
+            let mut buffer = Vec::new();
+            let raw = raw_block(job.job.table, from, to, &mut buffer);
+            let hashes: Vec<u64> = (from..to).map(|row| hash(job.keys.at(row))).collect();
+            let block = Block { keyed: self, known, labels, job, block: raw, from, hashes: &hashes, ticks, texts };
+            match in_order {
+                true => self.run_in_order(block, &mut progress),
+                false => self.run_by_shard(block, &mut progress),
+            }
             from = to;
             let took = started.elapsed();
             size = match took {
@@ -107,26 +221,14 @@ impl Keyed<Root> {
                 _ if took < SHORT => (size * 2).min(LARGEST_BLOCK),
                 _ => size,
             };
-            if failed.is_none() && from < job.job.to && (job.stops)() {
-                failed = Some(Fault::value(STOPPED));
+            if progress.fault.is_none() && from < job.job.to && (job.stops)() {
+                progress.fault = Some(Fault::value(STOPPED));
             }
         }
-        if let Some(session) = &session {
-            self.end(session, failed.is_none());
-            if failed.is_none() {
-                *write(&self.clock) = now;
-            } else if self.is_empty() {
-                // No key has settled their type.
-                *write(&self.texts) = None;
-            }
-            self.shards.iter().for_each(|shard| write(shard).tidy());
+        if let Some(session) = session.filter(|_| guarded) {
+            self.end(session, progress.fault.is_none() && !progress.is_ahead);
         }
-        tally.done = rows - tally.skipped.len();
-        tally.skipped.sort_by_key(|(row, _)| *row);
-        match failed {
-            Some(fault) => Err(fault),
-            None => Ok((answers, tally)),
-        }
+        progress
     }
 
     /// Refuse keys that are none. With `skip` this is found row by row.
@@ -145,63 +247,85 @@ impl Keyed<Root> {
         Ok(())
     }
 
-    /// Give codes to the labels of a batch. A label that is learned by no model does no harm.
+    /// Give codes to the labels of a batch, for the predictions of others meanwhile.
     fn admit_labels(&self, targets: Targets<'_>) {
         if let Targets::Classes { distinct, .. } = targets {
             let known = distinct.iter().all(|label| self.labels().code(label).is_some());
             if !known {
-                let mut labels = write(&self.labels);
-                for label in distinct {
-                    labels.intern(label);
-                }
+                self.admit(distinct);
             }
         }
     }
 
-    /// Process the rows of a block; returns what stopped it.
-    #[allow(clippy::too_many_arguments)]
-    fn run_block(
-        &self,
-        job: &KeyedJob<'_>,
-        from: usize,
-        to: usize,
-        labels: &Labels,
-        answers: &mut KeyedAnswers,
-        tally: &mut Tally,
-        now: &mut f64,
-    ) -> Option<Fault> {
-        let mut buffer = Vec::new();
-        let block = raw_block(job.job.table, from, to, &mut buffer);
-        let hashes: Vec<u64> = (from..to).map(|row| hash(job.keys.at(row))).collect();
-        let clocks: Vec<f64> = match job.times {
-            Some(times) => times[from..to]
-                .iter()
-                .map(|&time| {
-                    // NaN leaves it as it is.
-                    *now = now.max(time);
-                    *now
-                })
-                .collect(),
+    /// Process the rows of a block, those of different shards at the same time.
+    fn run_by_shard(&self, block: Block<'_, '_>, progress: &mut Progress) {
+        let Block { job, from, hashes, .. } = block;
+        let mut now = progress.now;
+        let clocks = match job.times {
+            Some(times) => clocks(&times[from..from + hashes.len()], &mut now, |_| true),
             None => Vec::new(),
         };
-        let rows = self.divide(&hashes);
-        let parts: Vec<Part<'_, '_>> = rows
-            .iter()
-            .map(|rows| Part { keyed: self, labels, job, block, from, hashes: &hashes, clocks: &clocks, rows })
-            .collect();
-        let threads = if to - from < FEW { 1 } else { job.threads.clamp(1, parts.len()) };
+        let rows = self.divide(hashes);
+        let parts: Vec<Part<'_, '_>> = rows.iter().map(|rows| Part { block, clocks: &clocks, rows }).collect();
+        let threads = if hashes.len() < FEW { 1 } else { job.threads.clamp(1, parts.len()) };
         let outcomes = on_threads(threads, &parts);
-        let mut fault: Option<Fault> = None;
+        let first = job.job.from;
+        let skipped_before = progress.tally.skipped.len();
         for (part, outcome) in parts.iter().zip(outcomes) {
-            let first = job.job.from;
-            answers.scatter(part.rows.iter().map(|&row| from + row as usize - first), &outcome.answers);
-            tally.skipped.extend(outcome.skipped);
-            let earlier = |other: &Fault| fault.as_ref().is_none_or(|fault| other.row() < fault.row());
+            progress.answers.scatter(part.rows.iter().map(|&row| from + row as usize - first), &outcome.answers);
+            progress.tally.skipped.extend(outcome.skipped);
+            progress.met.extend(outcome.met);
+            let earlier = |other: &Fault| progress.fault.as_ref().is_none_or(|fault| other.row() < fault.row());
             if let Some(other) = outcome.fault.filter(earlier) {
-                fault = Some(other);
+                progress.fault = Some(other);
             }
         }
-        fault
+        let skipped = &progress.tally.skipped[skipped_before..];
+        if let Some(times) = job.times.filter(|_| !skipped.is_empty()) {
+            let skipped: FxHashSet<usize> = skipped.iter().map(|(row, _)| *row).collect();
+            let mut without = progress.now;
+            let times = &times[from..from + hashes.len()];
+            progress.is_ahead =
+                clocks != self::clocks(times, &mut without, |row| !skipped.contains(&(from + row)));
+        }
+        progress.now = now;
+    }
+
+    /// Process the rows of a block in their order.
+    fn run_in_order(&self, block: Block<'_, '_>, progress: &mut Progress) {
+        let Block { job, from, hashes, .. } = block;
+        let mut outcome = Outcome::new(&block);
+        let mut scratch = Scratch::default();
+        let mut readers: Vec<Readers<'_>> = self.shards.iter().map(|_| Readers::default()).collect();
+        let mut answer = Answer::default();
+        for (row, &hash) in hashes.iter().enumerate() {
+            let shard = self.shard(hash);
+            let now = progress.now.max(job.time(from + row));
+            let mut store = write(&self.shards[shard]);
+            let mut worker = Worker {
+                block,
+                clocks: &[],
+                now,
+                readers: std::mem::take(&mut readers[shard]),
+                answer,
+                scratch: &mut scratch,
+            };
+            let learned = worker.learn(&mut store, row as u32, &mut outcome);
+            Worker { readers: readers[shard], answer, .. } = worker;
+            match learned {
+                Ok(()) => progress.now = now,
+                Err(fault) => {
+                    if !outcome.skips(from + row, fault, job) {
+                        break;
+                    }
+                }
+            }
+        }
+        let first = job.job.from;
+        progress.answers.scatter((from..from + hashes.len()).map(|row| row - first), &outcome.answers);
+        progress.tally.skipped.extend(outcome.skipped);
+        progress.met.extend(outcome.met);
+        progress.fault = outcome.fault;
     }
 
     /// The rows of each shard.
@@ -213,6 +337,18 @@ impl Keyed<Root> {
         }
         rows
     }
+}
+
+/// The largest time up to each row, of those that count.
+fn clocks(times: &[f64], now: &mut f64, counts: impl Fn(usize) -> bool) -> Vec<f64> {
+    let clock = |(row, &time): (usize, &f64)| {
+        if counts(row) {
+            // NaN leaves it as it is.
+            *now = now.max(time);
+        }
+        *now
+    };
+    times.iter().enumerate().map(clock).collect()
 }
 
 /// The outcomes of all parts. Part i is processed by thread i modulo their number.
@@ -241,30 +377,30 @@ fn on_threads(threads: usize, parts: &[Part<'_, '_>]) -> Vec<Outcome> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-impl<'b> Part<'b, '_> {
+impl Part<'_, '_> {
     fn run(&self, shard: usize, scratch: &mut Scratch) -> Outcome {
-        let (labels, texts) = (self.labels, *read(&self.keyed.texts));
-        let answers = KeyedAnswers::new(self.keyed.template.role(), self.job.job.predicting, labels);
-        let mut outcome = Outcome { answers, skipped: Vec::new(), fault: None };
+        let Block { keyed, job, .. } = self.block;
+        let mut outcome = Outcome::new(&self.block);
         if self.rows.is_empty() {
             return outcome;
         }
-        let (readers, answer) = (Readers::default(), Answer::default());
-        let now = self.keyed.now();
-        let mut worker = Worker { part: self, labels, texts, now, readers, answer, scratch };
-        let store = &self.keyed.shards[shard];
-        if self.job.job.learning {
+        let (readers, answer, now) = (Readers::default(), Answer::default(), keyed.now());
+        let mut worker = Worker { block: self.block, clocks: self.clocks, now, readers, answer, scratch };
+        let store = &keyed.shards[shard];
+        if job.job.learning {
             let mut store = write(store);
-            worker.each(&mut outcome, &mut *store, |store, ahead| store.prefetch(ahead), Worker::learn);
+            worker.each(self.rows, &mut outcome, &mut *store, |store, ahead| store.prefetch(ahead), Worker::learn);
         } else {
             let store = read(store);
-            worker.each(&mut outcome, &mut &*store, |store, ahead| store.prefetch(ahead), Worker::predict);
+            worker.each(
+                self.rows,
+                &mut outcome,
+                &mut &*store,
+                |store, ahead| store.prefetch(ahead),
+                Worker::predict,
+            );
         }
         outcome
-    }
-
-    fn key(&self, at: u32) -> (u64, Key<'_>) {
-        (self.hashes[at as usize], self.job.keys.at(self.from + at as usize))
     }
 }
 
@@ -285,57 +421,61 @@ impl Store<Root> {
 
 /// Processes the rows of one shard.
 struct Worker<'w, 'b, 'j> {
-    part: &'w Part<'b, 'j>,
-    labels: &'w Labels,
-    /// See `Keyed::texts`.
-    texts: Option<bool>,
-    /// See `Keyed::clock`.
+    block: Block<'b, 'j>,
+    /// See `Part`.
+    clocks: &'b [f64],
+    /// The largest time so far, without `clocks`.
     now: f64,
-    readers: Readers<'w>,
+    readers: Readers<'b>,
     answer: Answer,
     scratch: &'w mut Scratch,
 }
 
-impl<'w> Worker<'w, '_, '_> {
+impl<'b> Worker<'_, 'b, '_> {
     fn each<S: ?Sized>(
         &mut self,
+        rows: &[u32],
         outcome: &mut Outcome,
         store: &mut S,
         prefetch: impl Fn(&S, Coming),
-        process: impl Fn(&mut Self, &mut S, u32, &mut KeyedAnswers) -> Result<()>,
+        process: impl Fn(&mut Self, &mut S, u32, &mut Outcome) -> Result<()>,
     ) {
-        let Part { rows, hashes, job, from, .. } = *self.part;
+        let Block { hashes, job, from, .. } = self.block;
         let hash_at = |at: usize| rows.get(at).map(|&row| hashes[row as usize]);
         (0..AHEAD).for_each(|at| prefetch(store, (hash_at(AHEAD + at), hash_at(at))));
         for (at, &row) in rows.iter().enumerate() {
             prefetch(store, (hash_at(at + 2 * AHEAD), hash_at(at + AHEAD)));
-            if let Err(fault) = process(self, store, row, &mut outcome.answers) {
-                let row = from + row as usize;
-                let fault = fault.at_row(row);
-                if !job.job.skip {
-                    outcome.fault = Some(fault);
+            if let Err(fault) = process(self, store, row, outcome) {
+                if !outcome.skips(from + row as usize, fault, job) {
                     return;
                 }
-                outcome.skipped.push((row, fault));
-                outcome.answers.push_nothing();
             }
         }
     }
 
-    fn learn(&mut self, store: &mut Store<Root>, row: u32, answers: &mut KeyedAnswers) -> Result<()> {
-        let Worker { part, labels, texts, now, readers, answer, scratch } = self;
-        let Part { keyed, job, block, from, clocks, .. } = *part;
-        let key = part.key(row);
+    fn key(&self, at: u32) -> (u64, Key<'b>) {
+        (self.block.hashes[at as usize], self.block.job.keys.at(self.block.from + at as usize))
+    }
+
+    fn learn(&mut self, store: &mut Store<Root>, row: u32, outcome: &mut Outcome) -> Result<()> {
+        let key = self.key(row);
+        let Worker { block, clocks, now, readers, answer, scratch } = self;
+        let Block { keyed, known, labels, job, from, ticks, texts, .. } = *block;
         let now = clocks.get(row as usize).copied().unwrap_or(*now);
-        keyed.check_key_type(key.1, *texts)?;
-        let (raw, row) = (block.row(row as usize), from + row as usize);
+        keyed.check_key_type(key.1, texts)?;
+        let (raw, row) = (block.block.row(row as usize), from + row as usize);
         let target = job.job.targets.at(row).map_err(|fault| fault.by(&keyed.template.title))?;
         let w = job.job.weights.map_or(1.0, |weights| weights[row]);
-        let named = |fault: Fault| fault.by(&ShownKey(key.1).to_string());
-        store
-            .change(key, (job.time(row), now), &keyed.template, |form, model| {
-                let before = model.schema().extent();
+        let tick = ticks + (row - job.job.from) as u64 + 1;
+        let mut met = Vec::new();
+        let learned = store.change(
+            key,
+            Moment { tick, time: job.time(row), now },
+            || keyed.prior(),
+            |form, model| {
+                let (before, classes) = (model.schema().extent(), model.labels().known());
                 let reader = readers.of(form, job.job.table, model)?;
+                let copy = (keyed.global.is_some() && !keyed.compact).then(|| model.clone());
                 let mut source = TableRow { reader, raw };
                 let error = match job.job.predicting {
                     Some(want) => {
@@ -356,30 +496,53 @@ impl<'w> Worker<'w, '_, '_> {
                     // The next model of the form does not know what this one has just met.
                     source.reader.forget();
                 }
-                answers.push(model, answer, labels);
+                if let Some(global) = &keyed.global {
+                    let mut global = write(global);
+                    let reader = readers.of_global(job.job.table, &global)?;
+                    let mut source = TableRow { reader, raw };
+                    let learned = global.learn(&mut source, target, w, scratch);
+                    if let Err(fault) = learned {
+                        source.reader.forget();
+                        // The words of a compact model are stored only after success.
+                        if let Some(copy) = copy {
+                            *model = copy;
+                        }
+                        return Err(fault.by("the global model"));
+                    }
+                }
+                if model.labels().known() != classes {
+                    let new = model.labels().entries().iter().flatten();
+                    met.extend(new.filter(|label| known.code(label).is_none()).map(|label| (row, label.clone())));
+                }
+                outcome.answers.push(model, answer, labels);
                 Ok(((), error))
-            })
-            .map_err(named)
+            },
+        );
+        // A fault after the prediction was added is one of the spill file, which stops the job.
+        learned.map_err(|fault| fault.by(&ShownKey(key.1).to_string()))?;
+        outcome.met.append(&mut met);
+        Ok(())
     }
 
-    fn predict(&mut self, store: &mut &Store<Root>, row: u32, answers: &mut KeyedAnswers) -> Result<()> {
-        let Worker { part, labels, texts, now, readers, answer, scratch } = self;
-        let Part { keyed, job, block, .. } = *part;
-        let (hash, key) = part.key(row);
-        keyed.check_key_type(key, *texts)?;
-        let raw = block.row(row as usize);
+    fn predict(&mut self, store: &mut &Store<Root>, row: u32, outcome: &mut Outcome) -> Result<()> {
+        let (hash, key) = self.key(row);
+        let Worker { block, now, readers, answer, scratch, .. } = self;
+        let Block { keyed, labels, job, texts, .. } = *block;
+        keyed.check_key_type(key, texts)?;
+        let raw = block.block.row(row as usize);
         let want = job.job.predicting.unwrap_or(Want::Class);
         let mut ask = |form: Option<usize>, model: &Model| {
             let reader = readers.of(form, job.job.table, model)?;
             model.predict(&mut TableRow { reader, raw }, want, answer, scratch)?;
-            answers.push(model, answer, labels);
+            outcome.answers.push(model, answer, labels);
             Ok(())
         };
-        match store.ask(hash, key, *now, |form, model| ask(Some(form), model)) {
-            Some(asked) => asked,
-            None => ask(None, &keyed.template),
-        }
-        .map_err(|fault: Fault| fault.by(&ShownKey(key).to_string()))
+        let asked = match store.ask(hash, key, *now, |form, model| ask(Some(form), model)) {
+            Ok(Some(asked)) => asked,
+            Ok(None) => keyed.ask_prior(|model| ask(None, model)),
+            Err(fault) => Err(fault),
+        };
+        asked.map_err(|fault: Fault| fault.by(&ShownKey(key).to_string()))
     }
 }
 
@@ -387,10 +550,19 @@ impl<'w> Worker<'w, '_, '_> {
 #[derive(Default)]
 struct Readers<'t> {
     fresh: Option<Reader<'t>>,
+    global: Option<Reader<'t>>,
     by_form: Vec<Option<Reader<'t>>>,
 }
 
 impl<'t> Readers<'t> {
+    /// The reader for the global model, which only this job changes.
+    fn of_global(&mut self, table: &'t dyn crate::table::Table, model: &Held<Root>) -> Result<&mut Reader<'t>> {
+        match &mut self.global {
+            Some(reader) => Ok(reader),
+            place => Ok(place.insert(Reader::new(table, model.schema())?)),
+        }
+    }
+
     /// The reader for a form; for a new model it knows nothing.
     #[inline]
     fn of(
