@@ -22,7 +22,8 @@ __all__ = ["KernelSGD", "KernelSGDRegressor"]
 
 #: The regression losses: with one of them the learner is a regressor.
 NUMBERS = frozenset(
-    f"losses.{name}" for name in ("Absolute", "EpsilonInsensitive", "Huber", "Poisson", "Quantile", "Squared")
+    f"losses.{name}"
+    for name in ("Absolute", "EpsilonInsensitive", "Expectile", "Huber", "Poisson", "Quantile", "Squared")
 )
 
 
