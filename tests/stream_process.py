@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("stream_program.py")
 LONG = os.environ.get("MILLSTREAM_FAULTS") == "long"
 
 #: Seconds until a process must have ended; the machine may be busy.
-PATIENCE = 120.0
+PATIENCE = 400.0
 
 #: Moments at which a process dies: between processing, the flush of the sink, the checkpoint and the commit.
 MOMENTS = (

@@ -423,5 +423,5 @@ def test_what_cannot_be_keyed_is_said() -> None:
     with pytest.raises(TypeError, match="keyed models cannot be keyed again"):
         compose.Keyed(compose.Keyed(pipeline(), key="a"), key="b")
     for other in (drift.ADWIN(), time_series.HoltWinters(0.5), 3):
-        with pytest.raises(TypeError, match="use a classifier, regressor, anomaly detector or clusterer"):
+        with pytest.raises(TypeError, match="a classifier, regressor, anomaly detector or clusterer"):
             compose.Keyed(other, key="k")

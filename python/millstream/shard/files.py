@@ -19,7 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from millstream import _core
 from millstream._echo import quoted
 from millstream._files import sync_folder
 from millstream.compose.keyed import Keyed
@@ -123,7 +122,7 @@ class StateFiles:
                 raise InvalidState(f"shard: {self._shown(chain[1])} is a delta of another model")
             return _loaded(first, self._shown(chain[0]))
         try:
-            keyed = Keyed._revived(*_core.Keyed.load(first), None)
+            keyed = Keyed.from_bytes(first)
         except MillstreamError as error:
             raise self._damaged(chain[0], error) from None
         if len(chain) > 1:
