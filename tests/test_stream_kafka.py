@@ -215,9 +215,7 @@ def test_consumer_killed_between_two_steps(topics, tmp_path, turn):
     check_outputs(topics.out(), range(MESSAGES))
 
 
-@pytest.mark.skipif(
-    not LONG, reason="sessions and transactions may take minutes to expire; MILLSTREAM_FAULTS=long"
-)
+@pytest.mark.skipif(not LONG, reason="sessions and transactions take minutes to expire; MILLSTREAM_FAULTS=long")
 def test_broker_killed(tmp_path):
     require_kafka()
     kills = 10
