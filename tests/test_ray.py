@@ -368,7 +368,8 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
 
 def test_the_code_of_the_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parent.parent / "docs" / "scale_out.md").read_text()
-    (code,) = re.findall(r"^```py\n(.*?)^```$", page.split("\n## ")[2], flags=re.DOTALL | re.MULTILINE)
+    section = page.split("\n## Ray\n")[1].split("\n## ")[0]
+    (code,) = re.findall(r"^```py\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
     # Ray runs already.
     code = re.sub(r"^millstream_ray\.start_local.*$", "", code, flags=re.MULTILINE)
     exec(code, {"folder": tmp_path, "tables": [streams.table(number, 100) for number in range(12)]})

@@ -297,7 +297,8 @@ def test_wrong_calls_are_refused_in_one_line(spark: Any, tmp_path: Path) -> None
 def test_the_code_of_the_page_runs(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     streams.write_files(tmp_path / "in", 2, 300)
     page = (Path(__file__).parent.parent / "docs" / "scale_out.md").read_text()
-    (code,) = re.findall(r"^```py\n(.*?)^```$", page.split("\n## ")[1], flags=re.DOTALL | re.MULTILINE)
+    section = page.split("\n## Spark\n")[1].split("\n## ")[0]
+    (code,) = re.findall(r"^```py\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
     names = {"spark": spark, "source": str(tmp_path / "in"), "folder": tmp_path / "check"}
     exec(code, {**names, "predictions": tmp_path / "out"})
     assert capsys.readouterr().out == "600 {'batch': 0}\n"
