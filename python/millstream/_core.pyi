@@ -23,6 +23,7 @@ __all__ = [
     "Keyed",
     "LabelLearner",
     "LabelRun",
+    "LineFeatures",
     "Metric",
     "Model",
     "ParsedRows",
@@ -411,14 +412,33 @@ class ParsedRows:
 @final
 class TextReader:
     @staticmethod
-    def vowpal_wabbit(bits: int, constant: bool, skip: bool, inside: bool = False) -> TextReader: ...
+    def vowpal_wabbit(
+        bits: int, constant: bool, skip: bool, inside: bool = False, features: LineFeatures | None = None
+    ) -> TextReader: ...
     @staticmethod
     def libsvm(base: int | None, columns: int | None, skip: bool) -> TextReader: ...
     def parse(self, data: bytes, last: bool) -> tuple[int, int]: ...
     def parse_all(self, parts: list[bytes], pool: BufferPool) -> int: ...
     def take(self) -> tuple[ParsedRows, int, Any, Any, bytes, Any]: ...
+    def namespaces(self) -> list[tuple[int, bytes]]: ...
     def stopped(self) -> bool: ...
     def refused(self) -> tuple[int, list[tuple[int, int, str]]]: ...
+
+@final
+class LineFeatures:
+    def __new__(
+        cls,
+        bits: int,
+        constant: bool,
+        *,
+        products: list[bytes],
+        not_alone: bytes,
+        ignore: bytes,
+        keep: bytes | None,
+        ngrams: list[tuple[int, int]],
+        skips: list[tuple[int, int]],
+        most: int,
+    ) -> LineFeatures: ...
 
 def count_lines(data: bytes, newline: int) -> int: ...
 def are_objects(data: bytes, depth: int) -> bool: ...

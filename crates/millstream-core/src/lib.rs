@@ -10,6 +10,7 @@
 //! | feature names, class labels | `schema`, `labels` |
 //! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
 //! | one small model per key | `keyed`; the state of a component as words: `exchange` |
+//! | products of groups of features, made row by row | `interactions` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
@@ -41,6 +42,7 @@ pub mod forecaster;
 pub mod forest;
 pub mod generator;
 pub mod held;
+pub mod interactions;
 pub mod json;
 pub mod kernel;
 pub mod key;

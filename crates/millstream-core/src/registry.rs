@@ -37,6 +37,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &basis::polynomial::DECLARATION,
     &cluster::k_means::DECLARATION,
     &cluster::mini_batch_k_means::DECLARATION,
+    &compose::interact::DECLARATION,
     &compose::pipeline::DECLARATION,
     &compose::selection::DROP,
     &compose::selection::SELECT,

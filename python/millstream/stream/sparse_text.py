@@ -7,7 +7,7 @@ names its line and column, raised after the rows before it, or is skipped and co
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -32,9 +32,12 @@ ENTRIES = 1 << 17
 #: Bytes parsed at once, where lines can be parsed separately.
 BLOCK = 1 << 20
 
-#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons; and
-#: whether it stopped there.
-Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
+#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons; whether it
+#: stopped there; and the namespaces of the lines, where features are selected or combined.
+Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool, dict[int, str]]
+
+#: After this many rows, namespaces that were not seen are taken for mistakes.
+ENOUGH = 1000
 
 
 class SparseText(Stream):
@@ -72,6 +75,9 @@ class SparseText(Stream):
         """The core's parser; `inside` if its input is not the beginning of the file."""
         raise NotImplementedError
 
+    def check_namespaces(self, seen: Mapping[int, str]) -> None:
+        """Refuse arguments that name no namespace among those seen."""
+
     def chunks(self) -> Iterator[Chunk]:
         for chunk, _ in self.tagged():
             yield chunk
@@ -80,7 +86,9 @@ class SparseText(Stream):
         """The chunks, each with the tags of its rows."""
         self.skipped = aside = SkippedRows()
         any_rows = False
-        for rows, refused, stopped in (
+        seen: dict[int, str] = {}
+        count = 0
+        for rows, refused, stopped, namespaces in (
             self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
         ):
             words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
@@ -88,6 +96,10 @@ class SparseText(Stream):
                 # Before the rows are yielded: a consumer of only some of them never resumes this generator.
                 aside.count += refused[0]
                 aside.reasons += map(fitting, words[: REASONS - len(aside.reasons)])
+            seen |= namespaces
+            before, count = count, count + len(rows[0])
+            if count and (before < ENOUGH <= count or (not before and not self._source.waits)):
+                self.check_namespaces(seen)
             if len(rows[0]):
                 any_rows = True
                 yield self._chunk(rows)
@@ -100,17 +112,17 @@ class SparseText(Stream):
         """Blocks of whole lines, parsed by several threads."""
         before = 0
         pool = _core.BufferPool()
-        for (rows, (count, described), stopped), lines in in_parallel(
+        for (rows, (count, described), stopped, seen), lines in in_parallel(
             line_blocks(self._source.pieces(), BLOCK, self.source), partial(self._block, pool)
         ):
-            yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
+            yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped, seen
             before += lines
 
     def _block(self, pool: _core.BufferPool, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
         parts, inside = block
         reader = self.reader(inside)
         lines = reader.parse_all(parts, pool)
-        return (reader.take(), reader.refused(), reader.stopped()), lines
+        return _taken(reader), lines
 
     def _in_turn(self) -> Iterator[Taken]:
         """Rows as soon as their lines have arrived."""
@@ -127,9 +139,9 @@ class SparseText(Stream):
             rows, entries = reader.parse(piece, False)
             full = rows and (self._source.waits or entries >= ENTRIES or rows >= ROWS)
             if full or reader.stopped():
-                yield reader.take(), reader.refused(), reader.stopped()
+                yield _taken(reader)
         reader.parse(b"", True)
-        yield reader.take(), reader.refused(), reader.stopped()
+        yield _taken(reader)
 
     def _chunk(self, taken: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
         rows, width, labels, weights, tags, ends = taken
@@ -156,6 +168,11 @@ class SparseText(Stream):
             if option.kind is option.KEYWORD_ONLY and values[name] != option.default
         )
         return f"{self.maker}({self.source!r}{words})"
+
+
+def _taken(reader: _core.TextReader) -> Taken:
+    seen = {first: name.decode(errors="replace") for first, name in reader.namespaces()}
+    return reader.take(), reader.refused(), reader.stopped(), seen
 
 
 def _split(tags: bytes, ends: Any) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from millstream import _core
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.counts import count
+from millstream.stream.line_features import LineFeatures, check_named
 from millstream.stream.sparse_text import SparseText
 
 __all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
@@ -28,6 +31,13 @@ class VowpalWabbit(SparseText):
         *,
         bits: int = 18,
         constant: bool = True,
+        interactions: Iterable[str] = (),
+        ngram: int | Mapping[str, int] | None = None,
+        skips: int | Mapping[str, int] | None = None,
+        ignore: Iterable[str] = (),
+        keep: Iterable[str] | None = None,
+        ignore_linear: Iterable[str] = (),
+        max_products: int = 2**20,
         labels: str = "auto",
         on_error: str = "raise",
         follow: bool = False,
@@ -36,10 +46,34 @@ class VowpalWabbit(SparseText):
         if not isinstance(constant, (bool, np.bool_)):
             raise InvalidValue(f"stream.read_vw: constant must be True or False, got {quoted(constant)}")
         self.bits, self.constant = count("read_vw: bits", bits, 1, 28), bool(constant)
+        features = LineFeatures.checked(
+            self.bits,
+            self.constant,
+            interactions=interactions,
+            ngram=ngram,
+            skips=skips,
+            ignore=ignore,
+            keep=keep,
+            ignore_linear=ignore_linear,
+            max_products=max_products,
+        )
+        self.interactions, self.ngram, self.skips = features.interactions, ngram, skips
+        self.ignore, self.keep, self.ignore_linear = features.ignore, features.keep, features.ignore_linear
+        self.max_products, self._features = features.max_products, features
         super().__init__(path, labels, on_error, follow, idle)
 
     def reader(self, inside: bool = False) -> _core.TextReader:
-        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", inside)
+        features = None if self._features.is_plain else self._shared
+        return _core.TextReader.vowpal_wabbit(
+            self.bits, self.constant, self.on_error == "skip", inside, features
+        )
+
+    @cached_property
+    def _shared(self) -> _core.LineFeatures:
+        return self._features.shared
+
+    def check_namespaces(self, seen: Mapping[int, str]) -> None:
+        check_named(self.source, self.interactions, seen)
 
 
 def read_vw(
@@ -47,6 +81,13 @@ def read_vw(
     *,
     bits: int = 18,
     constant: bool = True,
+    interactions: Iterable[str] = (),
+    ngram: int | Mapping[str, int] | None = None,
+    skips: int | Mapping[str, int] | None = None,
+    ignore: Iterable[str] = (),
+    keep: Iterable[str] | None = None,
+    ignore_linear: Iterable[str] = (),
+    max_products: int = 2**20,
     labels: str = "auto",
     on_error: str = "raise",
     follow: bool = False,
@@ -74,6 +115,22 @@ def read_vw(
     constant
         Whether each row has VW's constant feature. Linear models have an intercept with its own learning rate: set
         `intercept=False` with the constant to match VW.
+    interactions
+        Products of namespaces, as VW's `-q`, `--cubic` and `--interactions`: `["ab"]` multiplies each feature of the
+        namespaces that begin with a by each of those that begin with b. A product may have more than two factors;
+        `":"` is any namespace, a space the one without a name. Of two products of the same namespaces one is formed,
+        and a namespace multiplied by itself has each pair of its features once. Columns are those of VW. A chunk
+        stores features only: a model receives one row with its products at a time.
+    ngram
+        Largest number of consecutive features that are joined to one more feature; a dict gives it by namespace.
+    skips
+        Largest number of features that an n-gram may leave out; a dict gives it by namespace.
+    ignore, keep
+        First characters of namespaces to leave out, or of the only ones to keep.
+    ignore_linear
+        First characters of namespaces whose features count in products only.
+    max_products
+        Largest number of products and n-grams of a line; a line with more is unreadable.
     labels
         `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
         a fraction is an error; `"number"`: always floats.
@@ -96,6 +153,14 @@ def read_vw(
     >>> result.model.predict_many(next(mails.chunks()).X)[:2].tolist()
     [1, -1]
 
+    Products of a user's and an item's features:
+
+    >>> text = "1 |user ann |item red\n-1 |user ann |item blue\n-1 |user bob |item red\n1 |user bob |item blue\n"
+    >>> tastes = stream.read_vw(io.StringIO(text * 50), interactions=["ui"])
+    >>> result = evaluate.prequential(linear_model.LogisticRegression("adaptive", intercept=False), tastes)
+    >>> result.model.predict_many(next(tastes.chunks()).X)[:4].tolist()
+    [1, -1, -1, 1]
+
     Tags identify lines:
 
     >>> lines = stream.read_vw(io.StringIO("1 'first |words win\\n'second |words lunch\\n"))
@@ -103,7 +168,20 @@ def read_vw(
     [([1.0, nan], ['first', 'second'])]
     """
     return VowpalWabbit(
-        path, bits=bits, constant=constant, labels=labels, on_error=on_error, follow=follow, idle=idle
+        path,
+        bits=bits,
+        constant=constant,
+        interactions=interactions,
+        ngram=ngram,
+        skips=skips,
+        ignore=ignore,
+        keep=keep,
+        ignore_linear=ignore_linear,
+        max_products=max_products,
+        labels=labels,
+        on_error=on_error,
+        follow=follow,
+        idle=idle,
     )
 
 

@@ -196,6 +196,11 @@ impl Memory for State {
         self.cells.shrink(width);
     }
 
+    #[inline]
+    fn prefetch(&self, indices: &[u32]) {
+        self.cells.prefetch(indices);
+    }
+
     fn weight(&self, index: usize) -> f64 {
         self.cells.weight(index)
     }
