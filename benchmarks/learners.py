@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
     "compose.TargetTransformRegressor": {"model": _LINE, "func": "identity"},
+    "compose.Interact": {"pairs": ["0 × 1"]},
     "decomposition.LDA": {"n_components": 3},
     "decomposition.NMF": {"n_components": 3},
     "ensemble.ADWINBagging": {"model": _BAYES},

@@ -78,6 +78,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
+    "compose.Interact": {"pairs": ["* × *"], "bits": 3},
     "compose.TargetTransformRegressor": {"model": {"name": "linear_model.RLS"}, "func": "identity"},
     "preprocessing.PredClipper": {"model": {"name": "linear_model.LinearRegression"}, "y_min": -5.0, "y_max": 5.0},
     "preprocessing.QuantileTransformer": {"refresh_interval": 7},

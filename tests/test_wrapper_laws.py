@@ -99,7 +99,7 @@ _RARE = (
     "TargetEncoder | LogisticRegression",
 )
 
-_HASHERS = ("preprocessing.FeatureHasher",)
+_HASHERS = ("compose.Interact", "preprocessing.FeatureHasher")
 _NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) |")
 
 EXPECTED_FAILURES = [

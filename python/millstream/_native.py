@@ -15,6 +15,7 @@ import numpy as np
 
 from millstream import _core, _frames, verbs
 from millstream._dates import in_seconds
+from millstream._feature_names import named, note_names
 from millstream._merging import Mergeable
 from millstream._part import (
     clone_by_constructor,
@@ -26,6 +27,7 @@ from millstream._part import (
     without_aliases,
 )
 from millstream._python_loop import check_on_error, run_rows
+from millstream._sparse import Sparse
 from millstream.base import with_role
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
@@ -221,7 +223,9 @@ class Native(Mergeable, _core.Model):
 
     def inspect(self) -> Any:
         """The state as plain data: weights, moments, counts."""
-        return json.loads(self._inspect())
+        told = json.loads(self._inspect())
+        names = self.__dict__.get("feature_names")
+        return told if names is None else named(told, names)
 
     def _numbers(self) -> Any:
         """The few numbers of `inspect()` that properties read: cheap, whatever the model's size."""
@@ -271,6 +275,8 @@ class Native(Mergeable, _core.Model):
         return copy.deepcopy(self)
 
     def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
+        if learning and isinstance(X, Sparse):
+            note_names(self, X)
         try:
             if names := self._times():
                 X = in_seconds(X, names)

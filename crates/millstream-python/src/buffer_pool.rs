@@ -13,9 +13,12 @@ use std::sync::{Arc, Mutex};
 use millstream_core::interactions::{CrossedTable, Group, Interactions, Walker};
 use millstream_core::table::SparseTable;
 use millstream_core::text::Block;
+use millstream_core::Fault;
 use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+
+use crate::errors::raise;
 
 /// The number of blocks that are read ahead; more are not kept.
 const MOST: usize = 6;
@@ -129,6 +132,45 @@ impl ParsedRows {
 impl ParsedRows {
     pub fn __len__(&self) -> usize {
         self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether rows have products, which are made when a row is read: arrays of them are as large as all products.
+    fn has_products(&self) -> bool {
+        self.crossed.is_some()
+    }
+
+    /// Bytes of the rows as they are stored.
+    fn memory(&self) -> usize {
+        let crossed = |crossed: &Crossed| crossed.starts.len() * 8 + crossed.groups.len() * size_of::<Group>();
+        self.starts.len() * 8 + self.entries.0.len() * 12 + self.crossed.as_ref().map_or(0, crossed)
+    }
+
+    /// Some of the rows, which have products.
+    fn take(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<ParsedRows> {
+        let Some(crossed) = &self.crossed else {
+            return Err(raise(py, &Fault::wrong_type("rows without products are taken as arrays")));
+        };
+        if rows.iter().any(|&row| row >= self.__len__()) {
+            return Err(raise(py, &Fault::value("a row is out of range")));
+        }
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        let (mut group_starts, mut groups) = (vec![0], Vec::new());
+        for row in rows {
+            let range = self.starts[row]..self.starts[row + 1];
+            columns.extend_from_slice(&self.entries.0[range.clone()]);
+            values.extend_from_slice(&self.entries.1[range]);
+            groups.extend_from_slice(&crossed.groups[crossed.starts[row]..crossed.starts[row + 1]]);
+            starts.push(columns.len());
+            group_starts.push(groups.len());
+        }
+        Ok(ParsedRows {
+            starts,
+            entries: (columns, values),
+            width: self.width,
+            shown: AtomicBool::new(false),
+            pool: BufferPool::default(),
+            crossed: Some(Crossed { starts: group_starts, groups, interactions: crossed.interactions.clone() }),
+        })
     }
 
     /// Arrays of the rows, which must be checked from now on.

@@ -84,7 +84,7 @@ mod _core {
     #[pymodule_export]
     use crate::sketches::Sketch;
     #[pymodule_export]
-    use crate::text::{count_lines, hash_feature, hash_words, SharedFeatures, TextReader};
+    use crate::text::{count_lines, hash_feature, hash_words, SharedFeatures, SharedNames, TextReader};
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
     #[pymodule_export]

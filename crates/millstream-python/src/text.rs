@@ -1,11 +1,11 @@
 //! `millstream._core.TextReader`, `count_lines` and `hash_words`: text to sparse rows, without the GIL.
 
 use std::mem::{replace, take};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream_core::interactions::{Interactions, Selection};
 use millstream_core::text::{
-    hash_name, Block, Libsvm, LineFeatures, Norm, Parser, Refusal, VowpalWabbit, Words, CONSTANT,
+    hash_name, Block, FeatureNames, Libsvm, LineFeatures, Norm, Parser, Refusal, VowpalWabbit, Words, CONSTANT,
 };
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1};
@@ -33,6 +33,59 @@ impl Format {
     }
 }
 
+/// The names of hashed columns, which the parsers of a stream collect, within a limit of bytes.
+#[pyclass(frozen, module = "millstream._core", name = "FeatureNames")]
+#[derive(Clone)]
+pub struct SharedNames(Arc<Mutex<FeatureNames>>);
+
+impl SharedNames {
+    fn lock(&self) -> MutexGuard<'_, FeatureNames> {
+        // Each change is complete before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl SharedNames {
+    #[new]
+    fn new(limit: usize) -> Self {
+        SharedNames(Arc::new(Mutex::new(FeatureNames::new(limit))))
+    }
+
+    /// The names of a column, in the order in which they were seen.
+    fn names(&self, column: u32) -> Vec<String> {
+        self.lock().of(column).map(String::from).collect()
+    }
+
+    /// The columns with a name, ascending.
+    fn columns(&self) -> Vec<u32> {
+        let mut columns: Vec<u32> = self.lock().columns().collect();
+        columns.sort_unstable();
+        columns
+    }
+
+    /// The columns with two or more names, ascending.
+    fn collisions(&self) -> Vec<u32> {
+        let mut columns: Vec<u32> = self.lock().collisions().collect();
+        columns.sort_unstable();
+        columns
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// How often a name was not stored because the limit was reached.
+    fn unnamed(&self) -> u64 {
+        self.lock().unnamed()
+    }
+
+    /// Bytes of the names.
+    fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+}
+
 /// Which namespaces of a line are read, and the n-grams and products of their features. Namespaces are first bytes.
 #[pyclass(frozen, module = "millstream._core", name = "LineFeatures")]
 #[derive(Clone)]
@@ -42,7 +95,7 @@ pub struct SharedFeatures(Arc<LineFeatures>);
 impl SharedFeatures {
     /// `ngrams` and `skips` are by namespace. Without `keep`, all are kept that are not in `ignore`.
     #[new]
-    #[pyo3(signature = (bits, constant, *, products, not_alone, ignore, keep, ngrams, skips, most))]
+    #[pyo3(signature = (bits, constant, *, products, not_alone, ignore, keep, ngrams, skips, most, names))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -55,6 +108,7 @@ impl SharedFeatures {
         ngrams: Vec<(u8, usize)>,
         skips: Vec<(u8, usize)>,
         most: u64,
+        names: Option<&Bound<'_, SharedNames>>,
     ) -> PyResult<Self> {
         let constant = constant.then_some(CONSTANT);
         let mask = (1 << bits.clamp(1, 28)) - 1;
@@ -70,7 +124,9 @@ impl SharedFeatures {
         };
         let (ngrams, skips) = (of_each(&ngrams), of_each(&skips));
         let features = LineFeatures::new(interactions, Selection::of(&ignored), &ngrams, &skips, most);
-        Ok(SharedFeatures(Arc::new(features.or_raise(py)?)))
+        let mut features = features.or_raise(py)?;
+        features.names = names.map(|names| names.get().0.clone());
+        Ok(SharedFeatures(Arc::new(features)))
     }
 }
 

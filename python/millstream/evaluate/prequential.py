@@ -15,6 +15,7 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream._dates import times_of
+from millstream._feature_names import note_names
 from millstream._echo import plain, quoted
 from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
@@ -168,6 +169,8 @@ def prequential(
     """
     models, several = named_models(model)
     role = common_role(models)
+    for each in models.values():
+        note_names(each, stream)
     times = Times.of_stream(stream, time, label_time, delay)
     times.features = [name for each in models.values() for name in times_of(each)]
     for what, value, least in (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from millstream.stream.columnar import read_parquet as read_parquet
     from millstream.stream.csv import read_csv as read_csv
     from millstream.stream.examples import from_examples as from_examples
+    from millstream.stream.feature_names import FeatureNames as FeatureNames
     from millstream.stream.formats import open as open  # noqa: A004
     from millstream.stream.formats import read_stdin as read_stdin
     from millstream.stream.frames import from_arrow as from_arrow
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _READERS = {
     "Checkpoint": "checkpoint",
     "DeadLetter": "partition_state",
+    "FeatureNames": "feature_names",
     "MessageSource": "message_source",
     "Origin": "messages",
     "ProcessProgress": "process_progress",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from millstream import _core
 from millstream._echo import quoted
@@ -65,8 +64,7 @@ class LineFeatures:
         """Whether lines are read as they are."""
         return not (self.interactions or self.ngram or self.ignore or self.ignore_linear) and self.keep is None
 
-    @cached_property
-    def shared(self) -> _core.LineFeatures:
+    def shared(self, names: _core.FeatureNames | None) -> _core.LineFeatures:
         """The same for the core."""
         # Without products, a feature that does not count alone does not count.
         alone = bool(self.interactions)
@@ -80,6 +78,7 @@ class LineFeatures:
             ngrams=list(self.ngram),
             skips=list(self.skips),
             most=self.max_products,
+            names=names,
         )
 
 

@@ -20,6 +20,7 @@ from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.blocks import check_length, line_blocks
 from millstream.stream.chunk import Chunk
+from millstream.stream.feature_names import FeatureNames
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import REASONS, SkippedRows
@@ -53,6 +54,9 @@ class SparseText(Stream):
 
     #: The name of the label in reports.
     target = "label"
+
+    #: The names of columns, if they are collected.
+    feature_names: FeatureNames | None = None
 
     def __init__(self, path: Any, labels: str, on_error: str, follow: bool, idle: float | None) -> None:
         if labels not in ("auto", "class", "number"):
@@ -145,7 +149,10 @@ class SparseText(Stream):
 
     def _chunk(self, taken: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
         rows, width, labels, weights, tags, ends = taken
-        return Chunk(parsed(rows, width), self._labels(labels), weights), _split(tags, ends)
+        X = parsed(rows, width)
+        if self.feature_names is not None:
+            object.__setattr__(X, "feature_names", self.feature_names)
+        return Chunk(X, self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
         """Integers as int64: they are classes to a classifier and numbers to a regressor."""

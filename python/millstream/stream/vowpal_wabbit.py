@@ -12,6 +12,7 @@ from millstream import _core
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.counts import count
+from millstream.stream.feature_names import FeatureNames, names_limit
 from millstream.stream.line_features import LineFeatures, check_named
 from millstream.stream.sparse_text import SparseText
 
@@ -38,6 +39,7 @@ class VowpalWabbit(SparseText):
         keep: Iterable[str] | None = None,
         ignore_linear: Iterable[str] = (),
         max_products: int = 2**20,
+        names: bool | int = False,
         labels: str = "auto",
         on_error: str = "raise",
         follow: bool = False,
@@ -59,18 +61,20 @@ class VowpalWabbit(SparseText):
         )
         self.interactions, self.ngram, self.skips = features.interactions, ngram, skips
         self.ignore, self.keep, self.ignore_linear = features.ignore, features.keep, features.ignore_linear
-        self.max_products, self._features = features.max_products, features
+        self.max_products, self._features, self.names = features.max_products, features, names
+        limit = names_limit(names)
+        #: The names of the columns so far, with `names`.
+        self.feature_names = None if limit is None else FeatureNames(limit)
         super().__init__(path, labels, on_error, follow, idle)
 
     def reader(self, inside: bool = False) -> _core.TextReader:
-        features = None if self._features.is_plain else self._shared
-        return _core.TextReader.vowpal_wabbit(
-            self.bits, self.constant, self.on_error == "skip", inside, features
-        )
+        is_plain = self._features.is_plain and self.feature_names is None
+        features = None if is_plain else self._shared
+        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", inside, features)
 
     @cached_property
     def _shared(self) -> _core.LineFeatures:
-        return self._features.shared
+        return self._features.shared(None if self.feature_names is None else self.feature_names._core)
 
     def check_namespaces(self, seen: Mapping[int, str]) -> None:
         check_named(self.source, self.interactions, seen)
@@ -88,6 +92,7 @@ def read_vw(
     keep: Iterable[str] | None = None,
     ignore_linear: Iterable[str] = (),
     max_products: int = 2**20,
+    names: bool | int = False,
     labels: str = "auto",
     on_error: str = "raise",
     follow: bool = False,
@@ -131,6 +136,10 @@ def read_vw(
         First characters of namespaces whose features count in products only.
     max_products
         Largest number of products and n-grams of a line; a line with more is unreadable.
+    names
+        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        Models that learn the stream then name their weights by features and not by columns. Reading takes several
+        times as long.
     labels
         `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
         a fraction is an error; `"number"`: always floats.
@@ -178,6 +187,7 @@ def read_vw(
         keep=keep,
         ignore_linear=ignore_linear,
         max_products=max_products,
+        names=names,
         labels=labels,
         on_error=on_error,
         follow=follow,

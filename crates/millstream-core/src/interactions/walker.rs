@@ -136,6 +136,17 @@ impl Walker {
         Sparse { indices: &self.indices, values: &self.values, width: row.width }
     }
 
+    /// Visit the products of a row with their columns and the places of their factors in the row.
+    pub fn each_product(&mut self, row: &CrossedRow<'_>, visit: &mut dyn FnMut(u32, &[usize])) {
+        self.prepare(row.interactions, row.groups);
+        let mut places = Vec::new();
+        for factors in &self.plan {
+            let groups: Vec<usize> =
+                factors.iter().flat_map(|factor| std::iter::repeat_n(factor.group, factor.times)).collect();
+            each_choice(row, &groups, &mut places, 0, visit);
+        }
+    }
+
     /// The row that was made last.
     pub fn row(&self, width: usize) -> Sparse<'_> {
         Sparse { indices: &self.indices, values: &self.values, width }
@@ -243,6 +254,32 @@ fn each_of_group(
     }
 }
 
+/// Visit each choice of one feature for each of these groups, with the column of the product.
+fn each_choice(
+    row: &CrossedRow<'_>,
+    groups: &[usize],
+    places: &mut Vec<usize>,
+    column: u32,
+    visit: &mut dyn FnMut(u32, &[usize]),
+) {
+    let Some(&group) = groups.get(places.len()) else {
+        return visit(column & row.interactions.mask, places);
+    };
+    let mut of_group = range(row.groups, group);
+    if let Some(&last) = places.last().filter(|_| groups[places.len() - 1] == group) {
+        of_group.start = last;
+    }
+    for place in of_group {
+        let next = match places.is_empty() {
+            true => row.indices[place],
+            false => PRIME.wrapping_mul(column) ^ row.indices[place],
+        };
+        places.push(place);
+        each_choice(row, groups, places, next, visit);
+        places.pop();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Selection;
@@ -265,7 +302,14 @@ mod tests {
         };
         let mut walker = Walker::default();
         let made = walker.walk(&row);
-        let found = made.indices.iter().copied().zip(made.values.iter().copied()).collect();
+        let found: Vec<(u32, f64)> = made.indices.iter().copied().zip(made.values.iter().copied()).collect();
+        let mut named = 0;
+        walker.each_product(&row, &mut |column, places| {
+            let value: f64 = places.iter().map(|&place| values[place]).product();
+            assert!(found.contains(&(column, value)));
+            named += 1;
+        });
+        assert_eq!(named, walker.count(interactions, &groups));
         let alone = groups.iter().enumerate().filter(|(_, group)| !interactions.not_alone.has(group.name));
         let alone: u64 = alone.map(|(place, _)| size(&groups, place)).sum();
         let count = walker.count(interactions, &groups) + alone + u64::from(interactions.constant.is_some());

@@ -4,12 +4,16 @@
 //! group, as in Vowpal Wabbit. N-grams are made of consecutive features of a group, those with skips leave out up to so
 //! many of them. The column of an n-gram is h ← 27942141 h + c for each further column c, and its value is 1.
 
-use std::sync::Arc;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxBuildHasher;
 
 use crate::fault::{Fault, Result};
-use crate::interactions::{Group, Interactions, Selection, Walker};
+use crate::interactions::{CrossedRow, Group, Interactions, Selection, Walker};
 
 use super::block::Block;
+use super::feature_names::FeatureNames;
 
 /// The multiplier of columns in an n-gram.
 const N_GRAM: u32 = 27_942_141;
@@ -29,6 +33,8 @@ pub struct LineFeatures {
     forms: Vec<Vec<Vec<usize>>>,
     /// The most products and n-grams of a line.
     most: u64,
+    /// Where names are kept, if they are wanted.
+    pub names: Option<Arc<Mutex<FeatureNames>>>,
 }
 
 impl LineFeatures {
@@ -52,7 +58,7 @@ impl LineFeatures {
             }
             forms.push(found);
         }
-        Ok(LineFeatures { interactions: Arc::new(interactions), ignored, forms, most })
+        Ok(LineFeatures { interactions: Arc::new(interactions), ignored, forms, most, names: None })
     }
 
     pub fn has_products(&self) -> bool {
@@ -85,6 +91,9 @@ pub struct Namespaces {
     groups: Vec<Group>,
     columns: Vec<u32>,
     values: Vec<f64>,
+    /// Of each entry of the line, in its order, then by group: the name of its feature, if names are wanted.
+    named: Vec<String>,
+    ordered: Vec<String>,
     walker: Walker,
     /// The first name that was seen of each group.
     seen: Vec<(u8, Vec<u8>)>,
@@ -93,6 +102,16 @@ pub struct Namespaces {
 impl Namespaces {
     pub fn clear(&mut self) {
         self.spans.clear();
+        self.named.clear();
+    }
+
+    /// Name an entry of the namespace: `namespace^feature`.
+    pub fn name(&mut self, namespace: &[u8], feature: &[u8]) {
+        let feature = String::from_utf8_lossy(feature).replacen(':', "=", 1);
+        self.named.push(match namespace {
+            b"" => feature,
+            _ => format!("{}^{feature}", String::from_utf8_lossy(namespace)),
+        });
     }
 
     /// A namespace with the entries `from` to `to` of the open row.
@@ -116,10 +135,12 @@ impl Namespaces {
     /// too many.
     pub fn arrange(&mut self, features: &LineFeatures, out: &mut Block) -> std::result::Result<&[Group], u64> {
         self.groups.clear();
+        self.ordered.clear();
         let ascend = self.spans.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let forms = |group: u8| &features.forms[group as usize];
         if ascend && self.spans.iter().all(|span| forms(span.0).is_empty()) {
             self.groups.extend(self.spans.iter().map(|&(name, _, to)| Group { name, end: to as u32 }));
+            std::mem::swap(&mut self.ordered, &mut self.named);
         } else {
             self.spans.sort_by_key(|span| span.0);
             self.columns.clear();
@@ -131,6 +152,7 @@ impl Namespaces {
                 for &(_, from, to) in spans {
                     self.columns.extend_from_slice(&columns[from..to]);
                     self.values.extend_from_slice(&values[from..to]);
+                    self.ordered.extend(self.named.iter().skip(from).take(to - from).cloned());
                 }
                 let length = self.columns.len() - start;
                 let count = |form: &Vec<usize>| length.saturating_sub(form.last().copied().unwrap_or(0)) as u64;
@@ -145,6 +167,11 @@ impl Namespaces {
                         });
                         self.columns.push(gram & features.interactions.mask);
                         self.values.push(1.0);
+                        if features.names.is_some() {
+                            let offsets = [0].into_iter().chain(form.iter().copied());
+                            let words = offsets.map(|offset| self.ordered[first + offset].as_str());
+                            self.ordered.push(words.collect::<Vec<_>>().join(" "));
+                        }
                     }
                 }
                 self.groups.push(Group { name, end: self.columns.len() as u32 });
@@ -153,7 +180,41 @@ impl Namespaces {
         }
         match self.walker.count(&features.interactions, &self.groups) {
             count if count > features.most => Err(count),
-            _ => Ok(&self.groups),
+            _ => {
+                if let Some(names) = &features.names {
+                    self.keep_names(names, &features.interactions, out);
+                }
+                Ok(&self.groups)
+            }
+        }
+    }
+
+    /// Add the names of the features and products of the open row.
+    fn keep_names(&mut self, names: &Mutex<FeatureNames>, interactions: &Interactions, out: &Block) {
+        let Ok(mut names) = names.lock() else { return };
+        let hash = FxBuildHasher;
+        let hashes: Vec<u64> = self.ordered.iter().map(|name| hash.hash_one(name)).collect();
+        let (indices, values) = out.open_row();
+        let mut place = 0;
+        for group in &self.groups {
+            while place < group.end as usize {
+                if !interactions.not_alone.has(group.name) {
+                    names.add(indices[place] & interactions.mask, hashes[place], || self.ordered[place].clone());
+                }
+                place += 1;
+            }
+        }
+        let (groups, width) = (&self.groups[..], interactions.mask as usize + 1);
+        let row = CrossedRow { indices, values, groups, interactions, width };
+        let ordered = &self.ordered;
+        self.walker.each_product(&row, &mut |column, places| {
+            let code = places.iter().fold(0u64, |code, &place| code.rotate_left(5) ^ hashes[place]);
+            names.add(column, code, || {
+                places.iter().map(|&place| ordered[place].as_str()).collect::<Vec<_>>().join(" × ")
+            });
+        });
+        if let Some(constant) = interactions.constant {
+            names.add(constant & interactions.mask, 0, || "constant".to_string());
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod blanks;
 mod block;
+mod feature_names;
 mod libsvm;
 mod line_features;
 mod murmur;
@@ -19,6 +20,7 @@ mod vowpal_wabbit;
 mod words;
 
 pub use block::Block;
+pub use feature_names::FeatureNames;
 pub use libsvm::Libsvm;
 pub use line_features::LineFeatures;
 pub use murmur::murmur3;

@@ -232,7 +232,9 @@ impl VowpalWabbit {
             }
             out.set_same(scale);
             let from = out.flush();
-            if scale == 0.0 || !self.names.hash(bytes, here..at, seed, self.mask as u32, out) {
+            if features.names.is_some() {
+                self.features_with_names(bytes, here, at, (name, seed, scale), out)?;
+            } else if scale == 0.0 || !self.names.hash(bytes, here..at, seed, self.mask as u32, out) {
                 self.features(bytes, here, at, seed, scale, out)?;
             }
             self.namespaces.add(name, from, out.flush());
@@ -255,6 +257,48 @@ impl VowpalWabbit {
             out.push_same(CONSTANT & self.mask as u32);
         }
         out.close(head.label, head.weight, head.tag).or_else(|column| Problem::overflow(bar, column))
+    }
+}
+
+impl VowpalWabbit {
+    /// The features of a namespace, one by one, each entry with its name.
+    fn features_with_names(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        end: usize,
+        (name, seed, scale): (&[u8], u64, f64),
+        out: &mut Block,
+    ) -> Result<(), Box<Problem>> {
+        let (mut here, mut nameless) = (from, 0u64);
+        while here < end {
+            if matches!(bytes[here], b' ' | b'\t') {
+                here += 1;
+                continue;
+            }
+            let stop = name_end(bytes, here, end);
+            let is_nameless = stop == here;
+            let after = match stop < end && bytes[stop] == b':' {
+                true => name_end(bytes, stop + 1, end),
+                false => stop,
+            };
+            let before = out.flush();
+            let seed = if is_nameless { seed.wrapping_add(nameless) } else { seed };
+            self.features(bytes, here, after.max(here + 1), seed, scale, out)?;
+            if after < end && bytes[after] == b':' {
+                return Problem::new(after, "a second ':' in a feature");
+            }
+            if out.flush() > before {
+                let is_number = after == stop || number(&bytes[stop + 1..after]).is_some();
+                match is_nameless {
+                    true => self.namespaces.name(name, nameless.to_string().as_bytes()),
+                    false => self.namespaces.name(name, &bytes[here..if is_number { stop } else { after }]),
+                }
+            }
+            nameless += u64::from(is_nameless);
+            here = after.max(here + 1);
+        }
+        Ok(())
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Adaptive {
     power: f64,
     penalty: Penalty,
     next: Vec<[f64; 3]>,
+    /// Of each feature that counts: q and aᵢ^p.
+    units: Vec<[f64; 2]>,
     proposal: Proposal,
 }
 
@@ -58,7 +60,7 @@ pub enum Proposed {
 
 impl Adaptive {
     pub fn new(rate: f64, power: f64, penalty: Penalty) -> Self {
-        Adaptive { rate, power, penalty, next: Vec::new(), proposal: Proposal::default() }
+        Adaptive { rate, power, penalty, next: Vec::new(), units: Vec::new(), proposal: Proposal::default() }
     }
 
     /// Compute a step, and change nothing.
@@ -73,6 +75,8 @@ impl Adaptive {
         // A square root is several times as fast as a power.
         let falling = |a: f64| if is_root { a.sqrt() } else { a.powf(power) };
         let (mut reach, mut norm) = (0.0, 0.0);
+        self.units.clear();
+        let units = &mut self.units;
         let mut look = |cell: &mut [f64; 3], x: f64| {
             let [w, a, m] = cell;
             let size = x.abs();
@@ -87,7 +91,9 @@ impl Adaptive {
             }
             let q = x / *m;
             *a += pull * q * q;
-            reach += q * q / falling(*a);
+            let fallen = falling(*a);
+            units.push([q, fallen]);
+            reach += q * q / fallen;
             norm += q * q;
         };
         state.cells.propose(features, &mut self.next, &mut look);
@@ -105,15 +111,11 @@ impl Adaptive {
         };
         reach *= common;
         let along = example.flow(self.rate * weight * reach) / reach * common;
-        let step = |cell: &mut [f64; 3], x: f64| {
-            let [w, a, m] = cell;
-            *w += along * (x / *m) / falling(*a) / *m;
-        };
+        let step = |[w, _, m]: &mut [f64; 3], [q, fallen]: [f64; 2]| *w += along * q / fallen / *m;
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-        for (cell, &x) in self.next.iter_mut().zip(x) {
-            if x.abs() >= LEAST {
-                step(cell, x);
-            }
+        let counting = self.next.iter_mut().zip(x).filter(|(_, x)| x.abs() >= LEAST);
+        for ((cell, _), &unit) in counting.zip(&self.units) {
+            step(cell, unit);
         }
         if !self.penalty.none() {
             let Penalty { l1, l2 } = self.penalty;
@@ -124,8 +126,8 @@ impl Adaptive {
                 *w /= 1.0 + if l2 > 0.0 { l2 * rate } else { 0.0 };
             }
         }
-        if example.intercept {
-            step(&mut constant, 1.0);
+        if let Some(&unit) = self.units.last().filter(|_| example.intercept) {
+            step(&mut constant, unit);
         }
         let sound =
             all_finite(self.next.as_flattened()) && all_finite(&constant) && all_finite(&[squares, total, along]);
@@ -183,7 +185,7 @@ impl VectorUpdate for Adaptive {
     }
 
     fn memory(&self) -> usize {
-        24 * self.next.capacity()
+        24 * self.next.capacity() + 16 * self.units.capacity()
     }
 }
 
