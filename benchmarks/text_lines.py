@@ -29,7 +29,7 @@ WORK: list[tuple[str, str, dict[str, Any], float]] = [
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """The rows of the page: rates on one file, the two sides in turns, and progressive losses of its first part."""
+    """The rows of the page: rates on one file, both sides in turns, and progressive losses of its first part."""
     with tempfile.TemporaryDirectory(prefix="millstream-bench-") as folder:
         path, first = Path(folder) / "lines.vw", Path(folder) / "first.vw"
         text = pairs_of_words()

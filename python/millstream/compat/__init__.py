@@ -148,8 +148,8 @@ def from_vw(line: str, show: bool = True) -> Translation:
     """A reader and a model for a line of Vowpal Wabbit's options, and the Python that makes them.
 
     It prints the Python, after a sentence on each option that has no exact counterpart. The result unpacks to the
-    reader and the model, and has both with `code` and `notes` as attributes. The reader is a stream if the line has
-    a file (`-d`), else a function that makes one of a path. An option that VW does not have is an error.
+    reader and the model, and has both with `code` and `notes` as attributes. The reader is a stream if the line
+    has a file (`-d`), else a function that makes one of a path. An option that VW does not have is an error.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def from_vw(line: str, show: bool = True) -> Translation:
     """
     translation = translate(line)
     if show:
-        print(translation)
+        print(translation)  # noqa: T201
     return translation
 
 

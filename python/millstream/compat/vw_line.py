@@ -71,10 +71,10 @@ class _Options:
         return self.values.get(name, [default])[-1]
 
     def number(self, name: str, default: float) -> float:
-        return self._as(float, "a number", name, default)
+        return float(self._as(float, "a number", name, default))
 
     def integer(self, name: str, default: int) -> int:
-        return self._as(int, "an integer", name, default)
+        return int(self._as(int, "an integer", name, default))
 
     def _as(self, kind: Callable[[str], Any], words: str, name: str, default: Any) -> Any:
         try:
@@ -189,12 +189,17 @@ def _linear(options: _Options, name: str, optimizer: str | Call) -> tuple[Call, 
     model, is_classifier = Call(function, (), keywords), function.endswith("LogisticRegression")
     if "--link" in options and not is_classifier and options.text("--link") != "identity":
         options.note("--link: use --loss_function logistic, whose model has probabilities.")
-    if not is_classifier and name in ("squared", "classic"):
+    if not is_classifier and name != "poisson":
         bounds: dict[str, Any] = {}
         for bound, keyword in (("--min_prediction", "y_min"), ("--max_prediction", "y_max")):
             if bound in options:
                 bounds[keyword] = options.number(bound, 0.0)
         model = Call("preprocessing.PredClipper", (model,), bounds or {"seen_range": True})
+        if not bounds:
+            options.note(
+                f"--loss_function {name}: VW takes gradients at predictions within the range of labels so far; here "
+                "the range limits predictions only."
+            )
     return model, is_classifier
 
 
@@ -220,8 +225,8 @@ def _optimizer(options: _Options) -> str | Call:
         return Call("optim.SGD", (Call("optim.InverseScaling", (rate, power)),))
     if chosen and chosen != {"--adaptive", "--normalized", "--invariant"}:
         options.note(
-            f"{' '.join(sorted(chosen))}: optim.Adaptive is adaptive, normalised and invariant; for adaptive steps "
-            "alone use optim.AdaGrad, for normalised features preprocessing.MaxAbsScaler in front."
+            f"{' '.join(sorted(chosen))}: optim.Adaptive is adaptive, normalised and invariant; for adaptive "
+            "steps alone use optim.AdaGrad, for normalised features preprocessing.MaxAbsScaler in front."
         )
     if (rate, power) == (0.5, 0.5):
         return "adaptive"
@@ -235,9 +240,7 @@ def _reduced(options: _Options, reduction: str, optimizer: str | Call) -> Call:
             options.note("--oaa: its members have the logistic loss, which has probabilities and fewer errors.")
         member, _ = _linear(options, name if name in ("logistic", "hinge") else "logistic", optimizer)
         return Call("multiclass.OneVsRest", (member,))
-    options.note(
-        f"{reduction}: read_vw reads no costs; give them as dicts, model.learn_one(x, {{label: cost}}), with x of your own."
-    )
+    options.note(f"{reduction}: read_vw reads no costs; give them as dicts, model.learn_one(x, {{label: cost}}).")
     by_class = {"by_class": True} if reduction.endswith("_ldf") else {}
     if reduction.startswith("--csoaa"):
         member = Call("linear_model.LinearRegression", (), {"optimizer": optimizer})

@@ -1,5 +1,5 @@
-"""The options of Vowpal Wabbit's command line: which take a value, and what to use in place of those that millstream
-does not have."""
+"""The options of Vowpal Wabbit's command line: which take a value, and what to use in place of those that
+millstream does not have."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ _INSTEAD_FLAGS = {
     "--inpass": "it belongs to --nn",
     "--dropout": "it belongs to --nn",
     "--active": "there is no translation of active learning",
-    "--cb_adf": "there is no translation of contextual bandits: use cost_sensitive.CostRegression(…, by_class=True)",
+    "--cb_adf": "there is no translation of contextual bandits: use "
+    "cost_sensitive.CostRegression(…, by_class=True)",
     "--cb_explore_adf": "there is no translation of contextual bandits: use "
     "cost_sensitive.CostRegression(…, by_class=True)",
     "--squarecb": "it belongs to contextual bandits",

@@ -23,16 +23,17 @@ TIMES = " × "
 class Interact(Native, Transformer):
     """Adds products of groups of features, hashed into a fixed number of columns.
 
-    Choose it in front of a linear learner if features act together, such as a user and an item: the learner then has a
-    weight for each combination, in a fixed amount of memory. A nominal value counts 1 under the name `user=ann`, so the
-    product of two nominal features is their combination; numbers are multiplied. Zeros and missing values add nothing.
-    Only products of features that a row has are formed. For exact products of a few numbers, with their names, choose
-    `feature_extraction.PolynomialExtender`; for Vowpal Wabbit's text, `stream.read_vw(path, interactions=…)`.
+    Choose it in front of a linear learner if features act together, such as a user and an item: the learner then
+    has a weight for each combination, in a fixed amount of memory. A nominal value counts 1 under the name
+    `user=ann`, so the product of two nominal features is their combination; numbers are multiplied. Zeros and
+    missing values add nothing. Only products of features that a row has are formed. For exact products of a few
+    numbers, with their names, choose `feature_extraction.PolynomialExtender`; for Vowpal Wabbit's text,
+    `stream.read_vw(path, interactions=…)`.
 
-    A pair is a tuple of two to six groups. A group is the name of a feature, a pattern of names (`"lag_*"`, `"*"` for
-    all; `?` is a single character), or a kind: `"kind:nominal"` or `"kind:number"`. A product of the same features is
-    formed once for each pair, whatever their order; a group multiplied by itself has squares too. A name or pattern
-    without a feature is an error that lists the features there are.
+    A pair is a tuple of two to six groups. A group is the name of a feature, a pattern of names (`"lag_*"`,
+    `"*"` for all; `?` is a single character), or a kind: `"kind:nominal"` or `"kind:number"`. A product of the
+    same features is formed once for each pair, whatever their order; a group multiplied by itself has squares
+    too. A name or pattern without a feature is an error that lists the features there are.
 
     `transform_many` returns sparse rows. A row with its products is made when it is needed and is not stored.
 
@@ -49,7 +50,8 @@ class Interact(Native, Transformer):
 
     Notes
     -----
-    Columns are those of Vowpal Wabbit and `stream.read_vw` for the line `| user=ann price:2` and the same products.
+    Columns are those of Vowpal Wabbit and `stream.read_vw` for the line `| user=ann price:2` and the same
+    products.
 
     Examples
     --------

@@ -15,8 +15,8 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream._dates import times_of
-from millstream._feature_names import note_names
 from millstream._echo import plain, quoted
+from millstream._feature_names import note_names
 from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError

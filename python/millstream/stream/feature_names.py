@@ -21,9 +21,9 @@ LIMIT = 1 << 26
 class FeatureNames(Mapping[int, str], Renames):
     """The names of hashed columns that a reader has seen, by column.
 
-    `stream.read_vw(path, names=True)` collects them while it reads. A feature is named `namespace^feature`, or by the
-    feature alone where the namespace has no name; a product joins its features by `×`, an n-gram by spaces. The names
-    of a column that several features share are joined by ` | `, and `collisions` lists them.
+    `stream.read_vw(path, names=True)` collects them while it reads. A feature is named `namespace^feature`, or
+    by the feature alone where the namespace has no name; a product joins its features by `×`, an n-gram by
+    spaces. The names of a column that several features share are joined by ` | `, and `collisions` lists them.
 
     Examples
     --------

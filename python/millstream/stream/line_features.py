@@ -89,8 +89,8 @@ def check_named(source: str, interactions: Iterable[str], seen: Mapping[int, str
             if name != WILDCARD and ord(name) not in seen:
                 present = ", ".join(f"'{chr(first)}' ({full})" for first, full in sorted(seen.items()))
                 raise InvalidValue(
-                    f"{source}: interactions={product!r} must name namespaces of the file by their first character; "
-                    f"none begins with {name!r}, there are: {present or 'none'}"
+                    f"{source}: interactions={product!r} must name namespaces of the file by their first "
+                    f"character; none begins with {name!r}, there are: {present or 'none'}"
                 )
 
 

@@ -33,8 +33,8 @@ ENTRIES = 1 << 17
 #: Bytes parsed at once, where lines can be parsed separately.
 BLOCK = 1 << 20
 
-#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons; whether it
-#: stopped there; and the namespaces of the lines, where features are selected or combined.
+#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons;
+#: whether it stopped there; and the namespaces of the lines, where features are selected or combined.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool, dict[int, str]]
 
 #: After this many rows, namespaces that were not seen are taken for mistakes.

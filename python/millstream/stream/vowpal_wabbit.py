@@ -121,11 +121,11 @@ def read_vw(
         Whether each row has VW's constant feature. Linear models have an intercept with its own learning rate: set
         `intercept=False` with the constant to match VW.
     interactions
-        Products of namespaces, as VW's `-q`, `--cubic` and `--interactions`: `["ab"]` multiplies each feature of the
-        namespaces that begin with a by each of those that begin with b. A product may have more than two factors;
-        `":"` is any namespace, a space the one without a name. Of two products of the same namespaces one is formed,
-        and a namespace multiplied by itself has each pair of its features once. Columns are those of VW. A chunk
-        stores features only: a model receives one row with its products at a time.
+        Products of namespaces, as VW's `-q`, `--cubic` and `--interactions`: `["ab"]` multiplies each feature of
+        the namespaces that begin with a by each of those that begin with b. A product may have more than two
+        factors; `":"` is any namespace, a space the one without a name. Of two products of the same namespaces
+        one is formed, and a namespace multiplied by itself has each pair of its features once. Columns are those
+        of VW. A chunk stores features only: a model receives one row with its products at a time.
     ngram
         Largest number of consecutive features that are joined to one more feature; a dict gives it by namespace.
     skips

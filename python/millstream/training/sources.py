@@ -86,7 +86,7 @@ def _size(chunk: Chunk, unknown: int) -> int:
     """Bytes of a chunk; `unknown` for rows in Python objects."""
     X = chunk.X
     if isinstance(X, Sparse) and (rows := with_products(X)) is not None:
-        return rows.memory() + sum(column.nbytes for column in chunk.beside.values())
+        return rows.memory() + sum(int(column.nbytes) for column in chunk.beside.values())
     columns = [X.starts, X.indices, X.values] if isinstance(X, Sparse) else [X]
     sizes = [getattr(column, "nbytes", None) for column in (*columns, *chunk.beside.values())]
     if any(not isinstance(size, int) for size in sizes):
