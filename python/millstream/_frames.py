@@ -508,6 +508,16 @@ def give_back(names: Sequence[Any], matrix: Any, nominal: Mapping[int, Sequence[
     return pyarrow.table(named)
 
 
+def _matrix_of(rows: list[dict[Any, Any]]) -> Any:
+    """Dicts as a matrix, of objects if some values are not numbers."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    values = [[row.get(name) for name in names] for row in rows]
+    numbers = all(value is None or isinstance(value, (bool, int, float, np.number)) for row in values for value in row)
+    shape = (len(rows), len(names))
+    # None becomes NaN among numbers, and stays None among objects.
+    return np.array(values, dtype=np.float64 if numbers else object).reshape(shape)
+
+
 def _decoded(codes: Any, categories: Sequence[str]) -> Any:
     texts = np.empty(len(codes), dtype=object)
     texts[:] = [None if code != code or code < 0 else categories[int(code)] for code in codes]
@@ -515,8 +525,13 @@ def _decoded(codes: Any, categories: Sequence[str]) -> Any:
 
 
 def from_dicts(rows: list[dict[Any, Any]], like: Any) -> Any:
-    """Dicts in the form in which the batch came; a list of dicts stays one."""
+    """Dicts in the form in which the batch came; a list of dicts stays one.
+
+    Of a matrix, a matrix: a column for each name in order of appearance, and NaN where a row lacks it.
+    """
     library = _library(like)
+    if library in ("numpy", "scipy"):
+        return _matrix_of(rows)
     if library == "pandas":
         import pandas
 
