@@ -26,9 +26,7 @@ def _river(name: str) -> Callable[[], Any] | None:
     from river import covariance
 
     theirs = {"covariance.LedoitWolf": "LedoitWolfCovariance", "covariance.OAS": "OASCovariance"}
-    found: Callable[[], Any] | None = getattr(
-        covariance, theirs.get(name, name.partition(".")[2]), None
-    )
+    found: Callable[[], Any] | None = getattr(covariance, theirs.get(name, name.partition(".")[2]), None)
     return found
 
 

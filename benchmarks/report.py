@@ -412,8 +412,8 @@ def parts_page(
     if statistics:
         parts += [
             "## Every statistic and covariance estimator",
-            "Numbers, or rows of 10 numbers, per second: `update_many` of an array, and `update` in a loop, compared "
-            "with River's loop if River has the same. The rolling statistics are means of 1,000 numbers. "
+            "Numbers, or rows of 10 numbers, per second: `update_many` of an array, and `update` in a loop, "
+            "compared with River's loop if River has the same. The rolling statistics are means of 1,000 numbers. "
             "`LedoitWolf` and `OAS` are those of scikit-learn, River's decay.",
             statistics_table(statistics),
         ]

@@ -512,7 +512,9 @@ def _matrix_of(rows: list[dict[Any, Any]]) -> Any:
     """Dicts as a matrix, of objects if some values are not numbers."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     values = [[row.get(name) for name in names] for row in rows]
-    numbers = all(value is None or isinstance(value, (bool, int, float, np.number)) for row in values for value in row)
+    numbers = all(
+        value is None or isinstance(value, (bool, int, float, np.number)) for row in values for value in row
+    )
     shape = (len(rows), len(names))
     # None becomes NaN among numbers, and stays None among objects.
     return np.array(values, dtype=np.float64 if numbers else object).reshape(shape)
