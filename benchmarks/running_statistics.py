@@ -56,7 +56,7 @@ def _river(name: str) -> Callable[[], Any] | None:
         "stats.AutoCorr": lambda: stats.AutoCorr(1),
         "stats.BayesianMean": lambda: stats.BayesianMean(0.5, 3.0),
         "stats.Link": lambda: stats.Shift() | stats.Mean(),
-        "stats.Rolling": lambda: utils.Rolling(stats.Mean(), WINDOW),
+        "stats.Rolling": lambda: utils.Rolling(stats.Mean, WINDOW),
     }
     if name in special:
         return special[name]

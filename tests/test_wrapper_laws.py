@@ -62,6 +62,7 @@ EXPECTED_FAILURES = [
         Failure(law, _NATIVE_WRAPPERS, _HASHERS, "alone it transforms many rows to a sparse matrix")
         for law in ("dense", "sparse", "merge")
     ),
+    Failure("dense", ("Func |",), _HASHERS, "alone it transforms many rows to a sparse matrix"),
     Failure("dicts", ("| Select", "Union"), _HASHERS, "behind it, the zeros of a row are listed"),
 ]
 

@@ -510,14 +510,30 @@ def give_back(names: Sequence[Any], matrix: Any, nominal: Mapping[int, Sequence[
 
 def _matrix_of(rows: list[dict[Any, Any]]) -> Any:
     """Dicts as a matrix, of objects if some values are not numbers."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = _in_order(rows)
     values = [[row.get(name) for name in names] for row in rows]
-    numbers = all(
-        value is None or isinstance(value, (bool, int, float, np.number)) for row in values for value in row
-    )
-    shape = (len(rows), len(names))
+    numbers = (type(None), bool, int, float, np.number)
+    dtype = np.float64 if all(isinstance(value, numbers) for row in values for value in row) else object
     # None becomes NaN among numbers, and stays None among objects.
-    return np.array(values, dtype=np.float64 if numbers else object).reshape(shape)
+    return np.array(values, dtype=dtype).reshape(len(rows), len(names))
+
+
+def _in_order(rows: list[dict[Any, Any]]) -> list[Any]:
+    """The names in dicts. A name that the first ones lack stands after the one that it follows in its own dict."""
+    known: set[Any] = set()
+    names: list[Any] = []
+    for row in rows:
+        if row.keys() <= known:
+            continue
+        before = 0
+        for name in row:
+            if name not in known:
+                known.add(name)
+                names.insert(before, name)
+                before += 1
+            else:
+                before = names.index(name) + 1
+    return names
 
 
 def _decoded(codes: Any, categories: Sequence[str]) -> Any:
@@ -529,10 +545,10 @@ def _decoded(codes: Any, categories: Sequence[str]) -> Any:
 def from_dicts(rows: list[dict[Any, Any]], like: Any) -> Any:
     """Dicts in the form in which the batch came; a list of dicts stays one.
 
-    Of a matrix, a matrix: a column for each name in order of appearance, and NaN where a row lacks it.
+    Of a matrix, a matrix: a column for each name, and NaN where a row lacks it.
     """
     library = _library(like)
-    if library in ("numpy", "scipy"):
+    if library == "numpy":
         return _matrix_of(rows)
     if library == "pandas":
         import pandas
