@@ -91,7 +91,7 @@ class SparseText(Stream):
         self.skipped = aside = SkippedRows()
         any_rows = False
         seen: dict[int, str] = {}
-        count = 0
+        count, is_checked = 0, False
         for rows, refused, stopped, namespaces in (
             self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
         ):
@@ -101,14 +101,17 @@ class SparseText(Stream):
                 aside.count += refused[0]
                 aside.reasons += map(fitting, words[: REASONS - len(aside.reasons)])
             seen |= namespaces
-            before, count = count, count + len(rows[0])
-            if count and (before < ENOUGH <= count or (not before and not self._source.waits)):
+            count += len(rows[0])
+            if not is_checked and (count >= ENOUGH or (count and not self._source.waits)):
+                is_checked = True
                 self.check_namespaces(seen)
             if len(rows[0]):
                 any_rows = True
                 yield self._chunk(rows)
             if stopped:
                 raise InvalidValue(words[-1])
+        if any_rows and not is_checked:
+            self.check_namespaces(seen)
         if not any_rows and not aside and not self._source.follow:
             raise InvalidValue(f"{self.source}: there are no rows")
 
