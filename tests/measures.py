@@ -158,7 +158,10 @@ class Measured:
             return tuple(measure.forecast(9).tolist())
         if self.role == "policy":
             known = measure.actions or ["red", "green"]
-            return (str(measure.probabilities_one(known)), str(measure.open), measure.pending, measure.dropped)
+            # Rounded: the beliefs of Thompson sampling are integrated with a small error.
+            probabilities = {action: round(p, 3) + 0.0 for action, p in measure.probabilities_one(known).items()}
+            decisions = [(each.action, round(each.probability, 3), each.id) for each in measure.open]
+            return (str(probabilities), str(decisions), measure.pending, measure.dropped)
         if self.role == "sampler":
             return repr(measure.sample())
         if self.role == "covariance_estimator":

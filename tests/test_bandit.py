@@ -156,6 +156,7 @@ def test_late_rewards_in_any_order(policy: Any) -> None:
     random = np.random.default_rng(5)
     for _ in range(3):
         late, log = policy.clone(), policy.clone()
+        log.decide_one(["red", "green", "blue"])
         decisions = late.decide_many(40, ["red", "green", "blue"])
         order, rewards = random.permutation(40), random.random(40)
         assert late.learn_many(decisions.ids[order], rewards) == 0
@@ -434,10 +435,10 @@ def test_policies_for_changing_rewards_follow_them() -> None:
     world = worlds.Changing([worlds.Bernoulli(first), worlds.Bernoulli(second)], every=2000)
     games = evaluate.play(
         {
-            "fixed": bandit.UCB1(),
-            "discounted": bandit.DiscountedUCB(0.998),
-            "window": bandit.SlidingWindowUCB(800),
-            "restart": bandit.Restart(bandit.UCB1(), drift.PageHinkley(threshold=15.0)),
+            "fixed": bandit.KLUCB(),
+            "discounted": bandit.DiscountedUCB(0.998, exploration=0.1),
+            "window": bandit.SlidingWindowUCB(800, exploration=0.3),
+            "restart": bandit.Restart(bandit.KLUCB(), drift.ADWIN()),
         },
         world,
         rounds=10_000,

@@ -148,7 +148,7 @@ def test_games_refuse_bad_arguments() -> None:
     for arguments, words in [
         (([], world), "at least one policy"),
         ((bandit.UCB1, world), "got the class UCB1"),
-        (([bandit.UCB1(), bandit.UCB1()], world), "name equal ones in a dict"),
+        (([bandit.UCB1(), bandit.UCB1(), bandit.UCB1()], world), "name equal ones in a dict"),
         (({"a": 7}, world), "'a' must be a policy"),
         ((bandit.UCB1(), 7), "a world has reset, round, reward and means"),
         ((bandit.UCB1(), world, 0), "rounds must be an integer >= 1"),

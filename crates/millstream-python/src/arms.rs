@@ -266,6 +266,11 @@ impl Policy {
         }
     }
 
+    /// Learn the reward of an action.
+    fn _update(slf: &Bound<'_, Self>, action: &Bound<'_, PyAny>, reward: &Bound<'_, PyAny>) -> PyResult<()> {
+        Self::_learn_one(slf, None, Some(reward), Some(action), None)
+    }
+
     /// Learn a column of rewards: of decisions, or of actions with their probabilities. After an error, "raise" leaves
     /// the policy as it was, "stop" keeps the rewards before, and "skip" skips it. Returns the number of skipped rewards.
     #[pyo3(signature = (ids, rewards, actions, probabilities, on_error))]

@@ -121,9 +121,10 @@ def _named(policies: Any) -> dict[str, Any]:
         named = {str(name): policy for name, policy in policies.items()}
     elif isinstance(policies, (list, tuple)):
         named = {}
-        for policy in policies:
-            name = type(policy).__name__
-            named[name if name not in named else repr(policy)] = policy
+        kinds = [type(policy).__name__ for policy in policies]
+        for policy, kind in zip(policies, kinds, strict=True):
+            # Several of one class are told apart by their parameters.
+            named[kind if kinds.count(kind) == 1 else repr(policy)] = policy
         if len(named) != len(policies):
             raise InvalidValue(f"{_WHO}: policies must differ; name equal ones in a dict")
     else:

@@ -51,6 +51,8 @@ def rewards_arrive_in_any_order(subject: PolicySubject) -> None:
     """Rewards may arrive late and in any order; the policy equals one that learned them from a log."""
     for step in (1, -1, 7):
         late, log = subject.fresh(), subject.fresh()
+        # Both know all actions from the start.
+        subject.decide(log, subject.rows[0])
         decisions = [subject.decide(late, x) for x, _ in subject.examples]
         if late.pending != len(decisions):
             broken(f"{len(decisions)} decisions pending", repr(late.pending))

@@ -9,7 +9,7 @@ use super::posterior::{Belief, POINTS, WEIGHTS};
 /// Where a belief cuts the scale on either side of its centre, in widths; the far cuts are for exponential tails.
 const CUTS: [f64; 10] = [1.0, 2.0, 3.2, 4.6, 6.2, 8.5, 12.0, 17.0, 25.0, 37.0];
 /// More cuts than this are thinned out.
-const MOST_CELLS: usize = 200;
+const MOST_CELLS: usize = 96;
 /// A probability is not smaller: the largest draw may come from any belief.
 const LEAST: f64 = 1e-15;
 
@@ -74,37 +74,62 @@ fn shares(beliefs: &[Belief], counts: &[f64]) -> Vec<f64> {
         cuts = (0..=MOST_CELLS).map(|cell| cuts[cell * last / MOST_CELLS]).collect();
     }
     let partial = POINTS.map(integrals);
-    let fronts: Vec<f64> = reaching.iter().map(|&index| beliefs[index].ln_front()).collect();
-    // Below `low` lies nearly nothing of the belief that it comes from, but something of the others.
-    let mut below: Vec<f64> = reaching.iter().map(|&index| 1.0 - beliefs[index].above(low)).collect();
     let mut found = vec![0.0; beliefs.len()];
-    let mut densities = vec![[0.0; 4]; reaching.len()];
+    let mut racers: Vec<Racer> = reaching.iter().map(|&index| Racer::new(beliefs[index], index, low)).collect();
     for cell in cuts.windows(2) {
         let (from, length) = (cell[0], cell[1] - cell[0]);
+        let points = POINTS.map(|point| from + length * point);
+        let transformed = points.map(|y| beliefs[0].transformed(y));
         let mut products = [1.0; 4];
-        let mut sides = vec![[0.0; 4]; reaching.len()];
-        for (place, &index) in reaching.iter().enumerate() {
-            for (point, density) in POINTS.iter().zip(&mut densities[place]) {
-                *density = beliefs[index].density(from + length * point, fronts[place]);
-            }
-            for point in 0..4 {
-                let part: f64 = partial[point].iter().zip(&densities[place]).map(|(a, b)| a * b).sum();
-                let side = (below[place] + length * part).clamp(1e-300, 1.0);
-                sides[place][point] = side;
-                products[point] *= if counts[index] == 1.0 { side } else { side.powf(counts[index]) };
+        for racer in &mut racers {
+            racer.enter(&points, &transformed, &partial, length);
+            for (product, side) in products.iter_mut().zip(racer.sides) {
+                *product *= match counts[racer.index] {
+                    1.0 => side,
+                    count => side.powf(count),
+                };
             }
         }
-        for (place, &index) in reaching.iter().enumerate() {
-            let mut whole = 0.0;
+        for racer in &racers {
             for point in 0..4 {
-                let weighted = WEIGHTS[point] * densities[place][point];
-                whole += weighted;
-                found[index] += length * weighted * products[point] / sides[place][point];
+                let density = length * WEIGHTS[point] * racer.densities[point];
+                found[racer.index] += density * products[point] / racer.sides[point];
             }
-            below[place] = (below[place] + length * whole).clamp(0.0, 1.0);
         }
     }
     found
+}
+
+/// A belief on its way up the scale.
+struct Racer {
+    belief: Belief,
+    index: usize,
+    ln_front: f64,
+    /// The probability below the cell.
+    below: f64,
+    /// At the points of the cell: the density, and the probability below.
+    densities: [f64; 4],
+    sides: [f64; 4],
+}
+
+impl Racer {
+    fn new(belief: Belief, index: usize, low: f64) -> Self {
+        let below = 1.0 - belief.above(low);
+        Racer { belief, index, ln_front: belief.ln_front(), below, densities: [0.0; 4], sides: [0.0; 4] }
+    }
+
+    fn enter(&mut self, points: &[f64; 4], transformed: &[f64; 4], partial: &[[f64; 4]; 4], length: f64) {
+        let mut whole = 0.0;
+        for point in 0..4 {
+            self.densities[point] = self.belief.density_at(points[point], transformed[point], self.ln_front);
+            whole += WEIGHTS[point] * self.densities[point];
+        }
+        for (side, partial) in self.sides.iter_mut().zip(partial) {
+            let part: f64 = partial.iter().zip(&self.densities).map(|(a, b)| a * b).sum();
+            *side = (self.below + length * part).clamp(1e-300, 1.0);
+        }
+        self.below = (self.below + length * whole).clamp(0.0, 1.0);
+    }
 }
 
 #[cfg(test)]

@@ -168,16 +168,35 @@ impl Belief {
         }
     }
 
+    /// What the density needs to know of a point on the scale; equal for all beliefs of a family.
+    #[inline]
+    pub fn transformed(&self, y: f64) -> f64 {
+        match self.family {
+            Family::Gaussian => y,
+            Family::Gamma => exp(y.min(700.0)),
+            Family::Beta => soft_plus(y),
+        }
+    }
+
     /// The density on the scale.
     #[inline]
     pub fn density(&self, y: f64, ln_front: f64) -> f64 {
+        self.density_at(y, self.transformed(y), ln_front)
+    }
+
+    /// `density`, of a point whose `transformed` is known.
+    #[inline]
+    pub fn density_at(&self, y: f64, transformed: f64, ln_front: f64) -> f64 {
         let ln_density = match self.family {
             Family::Gaussian => -0.5 * ((y - self.a) / self.b).powi(2),
-            Family::Gamma => self.a * y - self.b * exp(y.min(700.0)),
+            Family::Gamma => self.a * y - self.b * transformed,
             // x^a (1 − x)^b with x = 1 / (1 + e^(−y))
-            Family::Beta => self.a * y - (self.a + self.b) * soft_plus(y),
+            Family::Beta => self.a * y - (self.a + self.b) * transformed,
         };
-        exp((ln_front + ln_density).max(-745.0))
+        match ln_front + ln_density {
+            tiny if tiny < -60.0 => 0.0,
+            ln_density => exp(ln_density),
+        }
     }
 
     /// The probability above y on the scale, by Gauss-Legendre quadrature over cells of half a width.
