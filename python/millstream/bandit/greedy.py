@@ -42,11 +42,11 @@ class EpsilonGreedy(NativePolicy):
     >>> policy = bandit.EpsilonGreedy(epsilon=0.1, actions=["red", "green"], seed=1)
     >>> decision = policy.decide_one()
     >>> decision
-    Decision(action='red', probability=0.5, id=0)
+    Decision(action='green', probability=0.5, id=0)
     >>> policy.learn_one(decision.id, reward=1.0)
-    >>> policy.learn_one(action="green", reward=0.2)
-    >>> policy.probabilities_one()
-    {'red': 0.95, 'green': 0.05}
+    >>> policy.learn_one(action="red", reward=0.2)
+    >>> {action: round(p, 4) for action, p in policy.probabilities_one().items()}
+    {'red': 0.05, 'green': 0.95}
 
     References
     ----------

@@ -10,7 +10,7 @@ from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, S
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
 from millstream.evaluate.games import Games, Plays
-from millstream.evaluate.play import play
+from millstream.evaluate.playing import play
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals

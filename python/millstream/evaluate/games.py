@@ -13,7 +13,7 @@ import numpy as np
 from millstream._echo import quoted
 from millstream._files import write_figure
 from millstream.errors import InvalidValue
-from millstream.evaluate.frames import frame, number, table
+from millstream.evaluate.frames import frame, table
 from millstream.evaluate.plot import COLOURS
 
 __all__ = ["Games", "Plays"]
@@ -133,7 +133,7 @@ class Games(Mapping[str, Plays]):
             curves = plays.regrets if kind == "regret" else plays.rewards
             colour = COLOURS[place % len(COLOURS)]
             mean = curves.mean(axis=0)
-            ax.plot(plays.rounds, mean, color=colour, linewidth=1.6, label=f"{plays.name}  {number(mean[-1])}")
+            ax.plot(plays.rounds, mean, color=colour, linewidth=1.6, label=f"{plays.name}  {_short(mean[-1])}")
             if len(plays.seeds) > 1:
                 low, high = np.quantile(curves, [0.1, 0.9], axis=0)
                 ax.fill_between(plays.rounds, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -158,13 +158,18 @@ class Games(Mapping[str, Plays]):
         head = f"{int(first.rounds[-1]):,} rounds, {len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}"
         columns = [name for name in rows if name != "policy"]
         body = [
-            [rows["policy"][row], *(number(rows[name][row]) for name in columns)]
+            [rows["policy"][row], *(_short(rows[name][row]) for name in columns)]
             for row in range(len(rows["policy"]))
         ]
         return f"{head}\n{table(['', *columns], body)}"
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+def _short(value: float) -> str:
+    """A sum: no more digits than its spread is worth."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _check(kind: str) -> None:

@@ -95,7 +95,7 @@ class Auction(World):
     >>> world = worlds.Auction([0.5, 1, 2], value=10.0, click=0.1)
     >>> _, actions = world.round()
     >>> {bid: round(profit, 3) for bid, profit in world.means().items()}
-    {'0.5': 0.052, 1: 0.111, 2: 0.017}
+    {'0.5': 0.049, 1: 0.15, 2: -0.003}
     """
 
     reward_range: tuple[float, float]
