@@ -1,4 +1,4 @@
-"""Metrics, statistics, sketches, drift detectors, forecasters and samplers under the laws; what they are told."""
+"""Metrics, statistics, sketches, detectors, forecasters, policies and samplers under the laws; what they get."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import millstream
 
 #: Arguments for measures that have no default for all of them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "bandit.Restart": {"policy": {"name": "bandit.UCB1"}},
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
     "sampling.ByKey": {"fraction": 0.5, "key": "user", "max_rows": 30},
@@ -48,6 +49,7 @@ ROLES = (
     "drift_detector",
     "feature_drift_detector",
     "forecaster",
+    "policy",
     "sampler",
 )
 
@@ -81,6 +83,8 @@ class Measured:
             return (float(random.random() < (0.1 if row < 60 else 0.9)),)
         if self.role == "forecaster":
             return (20.0 + 0.1 * row + 5.0 * (row % 7) + float(random.random()),)
+        if self.role == "policy":
+            return (float(random.random()),)
         x, y = float(random.normal()), float(random.normal())
         if self.role == "sampler":
             return ({"user": row % 23, "x": x, "colour": "red" if y < 0.5 else "blue", "gap": None},)
@@ -127,6 +131,16 @@ class Measured:
         if self.name == "stats.TimeRolling":
             # A number may be late.
             weight["t"] = measure.updates - 2.0 * (measure.updates % 5 == 3)
+        if self.role == "policy":
+            # Rewards are late and not in order; actions come and go.
+            (reward,) = news
+            waiting = measure.open[measure.learned % 2] if measure.pending > 2 else None
+            if waiting is None:
+                measure.learn_one(action="red", reward=reward)
+            else:
+                measure.learn_one(waiting, reward)
+            measure.decide_one(["red", "green", 3, *(["late"] if measure.learned > 30 else [])])
+            return
         (measure.learn_one if self.role in ("forecaster", "sampler") else measure.update)(*news, **weight)
 
     def told(self, measure: Any, rows: range) -> Any:
@@ -142,6 +156,12 @@ class Measured:
             return (*found, str(measure.drifting_features), str(measure.report()))
         if self.role == "forecaster":
             return tuple(measure.forecast(9).tolist())
+        if self.role == "policy":
+            known = measure.actions or ["red", "green"]
+            # Rounded: the beliefs of Thompson sampling are integrated with a small error.
+            probabilities = {action: round(p, 3) + 0.0 for action, p in measure.probabilities_one(known).items()}
+            decisions = [(each.action, round(each.probability, 3), each.id) for each in measure.open]
+            return (str(probabilities), str(decisions), measure.pending, measure.dropped)
         if self.role == "sampler":
             return repr(measure.sample())
         if self.role == "covariance_estimator":

@@ -14,6 +14,7 @@ use crate::metric::Metric;
 use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
+use crate::policy::Policy;
 use crate::sampler::Sampler;
 use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
@@ -31,6 +32,8 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
+    /// Chooses actions and learns from their rewards.
+    Policy,
     /// Keeps a random sample of the rows of a stream.
     Sampler,
     Metric,
@@ -55,13 +58,14 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 20] = [
+    pub const ALL: [Role; 21] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
         Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
+        Role::Policy,
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
@@ -95,6 +99,7 @@ impl Role {
             Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
+            Role::Policy => "policy",
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
@@ -121,6 +126,7 @@ pub enum Built {
     Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    Policy(Box<dyn Policy>),
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
@@ -148,6 +154,7 @@ impl Built {
             Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::Policy(_)
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)

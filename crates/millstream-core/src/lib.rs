@@ -13,6 +13,7 @@
 //! | products of groups of features, made row by row | `interactions` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
+//! | what a policy must do | `policy`; the policies: `bandit` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
 //! | JSON of untrusted bodies | `json`; events that wait for a label: `serving` |
@@ -20,6 +21,7 @@
 
 pub mod anomaly;
 pub mod art;
+pub mod bandit;
 pub mod baseline;
 pub mod basis;
 pub mod batch;
@@ -66,6 +68,7 @@ pub mod numeric;
 pub mod optim;
 pub mod parameter;
 pub mod part;
+pub mod policy;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;

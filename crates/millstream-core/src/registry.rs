@@ -12,7 +12,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, art, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
+    anomaly, art, bandit, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
     feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neighbors, neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
 };
@@ -24,6 +24,18 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &anomaly::threshold_filter::DECLARATION,
     &art::fuzzy_art::DECLARATION,
     &art::fuzzy_artmap::DECLARATION,
+    &bandit::bayes_ucb::DECLARATION,
+    &bandit::discounted_ucb::DECLARATION,
+    &bandit::epsilon_greedy::DECLARATION,
+    &bandit::exp3::DECLARATION,
+    &bandit::exp3_ix::DECLARATION,
+    &bandit::gradient_bandit::DECLARATION,
+    &bandit::kl_ucb::DECLARATION,
+    &bandit::restart::DECLARATION,
+    &bandit::sliding_window_ucb::DECLARATION,
+    &bandit::thompson::DECLARATION,
+    &bandit::tsallis_inf::DECLARATION,
+    &bandit::ucb1::DECLARATION,
     &baseline::majority_class::DECLARATION,
     &baseline::no_change::DECLARATION,
     &baseline::prior::DECLARATION,
