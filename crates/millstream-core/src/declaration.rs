@@ -1,5 +1,6 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::bandit::contextual::{explore::Explorer, Policy as ContextualPolicy};
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -31,6 +32,8 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
+    /// Chooses actions by the features of a round, and learns from their rewards.
+    ContextualPolicy,
     /// Keeps a random sample of the rows of a stream.
     Sampler,
     Metric,
@@ -44,6 +47,8 @@ pub enum Role {
     Optimizer,
     Loss,
     Schedule,
+    /// How a contextual policy explores.
+    Explorer,
     /// Measures how similar two examples are.
     Kernel,
     /// Finds nearest neighbours.
@@ -55,13 +60,14 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 20] = [
+    pub const ALL: [Role; 22] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
         Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
+        Role::ContextualPolicy,
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
@@ -72,6 +78,7 @@ impl Role {
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
+        Role::Explorer,
         Role::Kernel,
         Role::SearchEngine,
         Role::Generator,
@@ -95,6 +102,7 @@ impl Role {
             Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
+            Role::ContextualPolicy => "contextual_policy",
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
@@ -105,6 +113,7 @@ impl Role {
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
+            Role::Explorer => "explorer",
             Role::Kernel => "kernel",
             Role::SearchEngine => "search_engine",
             Role::Generator => "generator",
@@ -121,6 +130,7 @@ pub enum Built {
     Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    ContextualPolicy(Box<ContextualPolicy>),
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
@@ -133,6 +143,7 @@ pub enum Built {
     FullVectorOptimizer(FullVectorOptimizer),
     Loss(Loss),
     Schedule(Schedule),
+    Explorer(Explorer),
     Kernel(Kernel),
     SearchEngine(SearchEngine),
     Generator(Box<dyn Generator>),
@@ -148,6 +159,7 @@ impl Built {
             Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::ContextualPolicy(_)
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
@@ -159,6 +171,7 @@ impl Built {
             | Built::FullVectorOptimizer(_)
             | Built::Loss(_)
             | Built::Schedule(_)
+            | Built::Explorer(_)
             | Built::Kernel(_)
             | Built::SearchEngine(_)
             | Built::Generator(_) => None,

@@ -19,6 +19,7 @@
 
 pub mod anomaly;
 pub mod art;
+pub mod bandit;
 pub mod baseline;
 pub mod basis;
 pub mod batch;

@@ -12,7 +12,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, art, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
+    anomaly, art, bandit, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
     feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neighbors, neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
 };
@@ -24,6 +24,16 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &anomaly::threshold_filter::DECLARATION,
     &art::fuzzy_art::DECLARATION,
     &art::fuzzy_artmap::DECLARATION,
+    &bandit::contextual::CONTEXTUAL,
+    &bandit::contextual::LIN_THOMPSON,
+    &bandit::contextual::LIN_UCB,
+    &bandit::contextual::explore::BAG,
+    &bandit::contextual::explore::COVER,
+    &bandit::contextual::explore::EPSILON_GREEDY,
+    &bandit::contextual::explore::GREEDY,
+    &bandit::contextual::explore::REG_CB,
+    &bandit::contextual::explore::SOFTMAX,
+    &bandit::contextual::explore::SQUARE_CB,
     &baseline::majority_class::DECLARATION,
     &baseline::no_change::DECLARATION,
     &baseline::prior::DECLARATION,

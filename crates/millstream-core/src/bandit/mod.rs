@@ -1,0 +1,3 @@
+//! Bandits: policies that choose actions and learn from their rewards.
+
+pub mod contextual;
