@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from millstream import (
         anomaly,
         art,
+        bandit,
         base,
         baseline,
         basis,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _MODULES = (
     "anomaly",
     "art",
+    "bandit",
     "base",
     "baseline",
     "basis",

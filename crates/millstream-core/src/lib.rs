@@ -68,6 +68,7 @@ pub mod part;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;
+pub mod rounds;
 pub mod row;
 pub mod sampler;
 pub mod sampling;

@@ -20,6 +20,7 @@ mod words;
 pub use block::Block;
 pub use libsvm::Libsvm;
 pub use murmur::murmur3;
+pub use number::number;
 pub use parser::{count_lines, Format, Parser, Problem, Refusal};
 pub use vowpal_wabbit::{hash_name, VowpalWabbit};
 pub use words::{Norm, Words};

@@ -4,9 +4,12 @@
 //! probabilities are at least 0 and sum to 1 up to rounding. Actions with equal predictions get equal probabilities.
 
 use crate::declaration::{Built, Declaration, Role};
+use crate::fault::{Fault, Result};
 use crate::merging::Merge;
 use crate::numeric::elementary::{exp, ln};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
+use crate::registry;
+use crate::row::all_finite;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Explorer {
@@ -40,6 +43,11 @@ pub enum Explorer {
         epsilon: f64,
     },
 }
+
+/// Defaults of `RegCb` and `SquareCb`.
+pub const MELLOWNESS: f64 = 0.02;
+pub const GAMMA_SCALE: f64 = 10.0;
+pub const GAMMA_EXPONENT: f64 = 0.5;
 
 const EPSILON: Parameter = Parameter::new(
     "epsilon",
@@ -93,13 +101,13 @@ pub static SQUARE_CB: Declaration = Declaration {
         Parameter::new(
             "gamma_scale",
             Kind::Float(Bounds::NOT_NEGATIVE),
-            Default::Float(10.0),
+            Default::Float(GAMMA_SCALE),
             "greediness: factor of the gaps after one round",
         ),
         Parameter::new(
             "gamma_exponent",
             Kind::Float(Bounds::NOT_NEGATIVE),
-            Default::Float(0.5),
+            Default::Float(GAMMA_EXPONENT),
             "power of the number of rounds by which the greediness grows",
         ),
     ],
@@ -118,7 +126,7 @@ pub static REG_CB: Declaration = Declaration {
         Parameter::new(
             "mellowness",
             Kind::Float(Bounds::NOT_NEGATIVE),
-            Default::Float(0.02),
+            Default::Float(MELLOWNESS),
             "width of the confidence bounds",
         ),
         Parameter::new(
@@ -206,6 +214,19 @@ impl Explorer {
             _ => greedy(f, out),
         }
     }
+}
+
+/// The probabilities that a described explorer gives to actions with these predicted rewards, after `t` learned rounds.
+pub fn explored(description: &serde_json::Value, rewards: &[f64], t: f64) -> Result<Vec<f64>> {
+    let Built::Explorer(explorer) = registry::build_resolved(&registry::resolve(description)?)? else {
+        return Err(Fault::wrong_type("bandit.explore: this is not an explorer"));
+    };
+    if rewards.is_empty() || !all_finite(rewards) || !(t >= 0.0 && t.is_finite()) {
+        return Err(Fault::value("bandit.explore: rewards must be one or more finite numbers, and t a number >= 0"));
+    }
+    let mut out = Vec::new();
+    explorer.probabilities(rewards, t, &mut out);
+    Ok(out)
 }
 
 /// The largest of some numbers.

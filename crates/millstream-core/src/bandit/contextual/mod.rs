@@ -162,9 +162,9 @@ pub static CONTEXTUAL: Declaration = Declaration {
         ),
         Parameter::new(
             "explore",
-            Kind::Part(&[Role::Explorer]),
-            Default::Part("bandit.explore.RegCB"),
-            "explorer: how predictions become probabilities",
+            Kind::Optional(&Kind::Part(&[Role::Explorer])),
+            Default::Null,
+            "explorer: how predictions become probabilities; None for RegCB with least squares, otherwise SquareCB",
         ),
         Parameter::new(
             "estimate",
@@ -193,8 +193,15 @@ pub static CONTEXTUAL: Declaration = Declaration {
 };
 
 fn build_contextual(arguments: &Arguments<'_>) -> Result<Built> {
-    let Built::Explorer(explorer) = arguments.part("explore")? else { return Err(arguments.absent("explore")) };
     let exact = arguments.value("model")?.is_null();
+    let explorer = match arguments.value("explore")?.is_null() {
+        true if exact => Explorer::RegCb { mellowness: explore::MELLOWNESS, optimistic: true },
+        true => Explorer::SquareCb { scale: explore::GAMMA_SCALE, exponent: explore::GAMMA_EXPONENT },
+        false => match arguments.part("explore")? {
+            Built::Explorer(explorer) => explorer,
+            _ => return Err(arguments.absent("explore")),
+        },
+    };
     let estimate = match arguments.value("estimate")?.as_str() {
         Some(word) => Estimate::named(word).ok_or_else(|| arguments.absent("estimate"))?,
         None if exact => Estimate::Direct,
@@ -282,11 +289,3 @@ impl Held<Box<Policy>> {
         Ok(())
     }
 }
-
-/// The probabilities that an explorer gives to actions with these predicted rewards, after `t` learned rounds.
-pub fn explored(explorer: Explorer, rewards: &[f64], t: f64) -> Vec<f64> {
-    let mut out = Vec::new();
-    explorer.probabilities(rewards, t, &mut out);
-    out
-}
-

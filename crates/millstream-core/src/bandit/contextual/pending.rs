@@ -75,9 +75,9 @@ impl Pending {
                 self.open -= 1;
                 Ok(entry)
             }
-            Some(None) => Err(Fault::key(format!("{who}: decision {id} has had its reward already"))),
-            None if id >= next => Err(Fault::key(format!("{who}: no decision has the id {id}"))),
-            None => Err(Fault::key(format!(
+            Some(None) => Err(Fault::value(format!("{who}: decision {id} has had its reward already"))),
+            None if id >= next => Err(Fault::value(format!("{who}: no decision has the id {id}"))),
+            None => Err(Fault::value(format!(
                 "{who}: decision {id} is not open any more: it had its reward, or was dropped (raise max_pending)"
             ))),
         }

@@ -39,9 +39,6 @@ impl Products {
         self.pairs.len()
     }
 
-    pub fn products(&self) -> bool {
-        self.products
-    }
 
     /// The table of a feature of an action, for features of the context below `TABLE`.
     #[inline]

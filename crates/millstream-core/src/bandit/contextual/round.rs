@@ -80,6 +80,11 @@ impl Spaces {
         self.schema(space).len() + 1
     }
 
+    /// The place of a name, a new one if it has none.
+    pub fn intern(&mut self, space: Space, name: &Name) -> u32 {
+        self.names[space as usize].intern(name)
+    }
+
     /// Take up the new names of a round, of which at most `most` fit.
     pub fn admit(&mut self, who: &str, round: &mut Round, most: usize) -> Result<()> {
         if round.fresh.iter().all(Vec::is_empty) {
