@@ -239,7 +239,10 @@ def loop_rows(n: int = 3000) -> list[dict[str, Any]]:
     xs = list(data["shared"])
     names = [f"s{j}" for j in range(SHARED)]
     dicts = [dict(zip(names, map(float, row), strict=True)) for row in data["shared"]]
-    by_name = {k: {f"x{j}": float(v) for j, v in enumerate(row)} for k, row in enumerate(data["actions"])}
+    with_id = np.hstack([np.eye(ACTIONS), data["actions"]])
+    by_name = {
+        k: {"id": str(k), **{f"x{j}": float(v) for j, v in enumerate(row)}} for k, row in enumerate(data["actions"])
+    }
     found = []
     vw_regret: dict[str, float] = {}
     for title, (options, make) in policies().items():
@@ -248,7 +251,7 @@ def loop_rows(n: int = 3000) -> list[dict[str, Any]]:
             spent, regret = vw_loop(options, data, seed)
             peer.append(spent)
             regrets.append(regret)
-            spent, regret = closed_loop(make(), data, seed, data["actions"], xs)
+            spent, regret = closed_loop(make(), data, seed, with_id, xs)
             arrays.append(spent)
             own.append(regret)
             mappings.append(closed_loop(make(), data, seed, by_name, dicts)[0])

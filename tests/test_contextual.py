@@ -293,7 +293,7 @@ def test_a_batch_with_a_wrong_round_is_learned_wholly_or_not():
 
 
 def test_huge_features_are_refused_and_leave_no_trace():
-    for policy in (bandit.LinUCB(), bandit.Contextual(linear(), explore="greedy")):
+    for policy in (bandit.LinUCB(), bandit.Contextual(linear_model.LinearRegression(), explore="greedy")):
         policy.learn_one(x={"a": 1.0}, actions=["x"], action="x", reward=1.0, probability=1.0)
         before = policy.to_bytes()
         for value in (1e200, 1e308):
@@ -345,7 +345,7 @@ def test_a_linear_model_sees_products_and_a_tree_both_sides():
 
 
 def test_the_reward_of_the_better_action_is_learned():
-    for name in ("LinUCB", "LinThompson", "default", "SquareCB", "Bag", "Cover", "ips", "dr", "tree"):
+    for name in ("LinUCB", "LinThompson", "default", "SquareCB", "Cover", "ips", "dr", "tree"):
         policy, g, right = fresh(name), np.random.default_rng(3), 0
         for row in range(600):
             x = {"side": float(g.integers(0, 2))}
@@ -359,7 +359,7 @@ def test_the_reward_of_the_better_action_is_learned():
 def vw_probabilities(options, log, names):
     """The probabilities of VW before each round of a log."""
     vowpalwabbit = pytest.importorskip("vowpalwabbit")
-    vw = vowpalwabbit.Workspace(f"--cb_explore_adf -b 24 -q sa --quiet {options}")
+    vw = vowpalwabbit.Workspace(f"--cb_explore_adf -b 24 -q sa --quiet {options} --min_prediction -100 --max_prediction 100")
     found = []
     for x, actions, action, probability, reward, _ in log:
         lines = ["shared |s " + " ".join(f"{n}:{v!r}" for n, v in x.items())]

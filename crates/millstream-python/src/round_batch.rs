@@ -143,9 +143,10 @@ impl RoundBatch {
                 Option<f64>,
             );
             let (x, actions, action, probability, reward): Five<'_> = item?.extract()?;
-            let at_row = |error: PyErr| match error.value(py).call_method1("at_row", (row,)) {
-                Ok(placed) => PyErr::from_value(placed),
-                Err(_) => error,
+            let at_row = |error: PyErr| {
+                // An error of another kind keeps its message.
+                let _ = error.value(py).call_method1("at_row", (row,));
+                error
             };
             let given = Given::new(Some(&x), &actions).map_err(at_row)?;
             let index = match action.is_none() {

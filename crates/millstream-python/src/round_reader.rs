@@ -87,6 +87,9 @@ fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<PyReadonlyArra
         }
     }
     let refused = || wrong(value.py(), format!("{what} must be a dict or a vector of numbers, got {}", shown(value)));
+    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+        return Err(refused());
+    }
     let floats = as_floats(value).map_err(|_| refused())?;
     floats.extract::<PyReadonlyArray1<'py, f64>>().map_err(|_| refused())
 }

@@ -157,7 +157,7 @@ class RegCB(Explorer):
     name = "bandit.explore.RegCB"
 
     @forwarded
-    def __init__(self, mellowness: float = 0.02, optimistic: bool = True) -> None: ...
+    def __init__(self, mellowness: float = 0.01, optimistic: bool = True) -> None: ...
 
 
 class Bag(Explorer):

@@ -59,7 +59,7 @@ class LinUCB(ContextualPolicy):
     @forwarded
     def __init__(
         self,
-        alpha: float = 0.4,
+        alpha: float = 0.3,
         l2: float = 1.0,
         reward_range: list[float] | tuple[float, float] | None = None,
         max_pending: int = 10000,

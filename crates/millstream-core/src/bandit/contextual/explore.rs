@@ -45,7 +45,7 @@ pub enum Explorer {
 }
 
 /// Defaults of `RegCb` and `SquareCb`.
-pub const MELLOWNESS: f64 = 0.02;
+pub const MELLOWNESS: f64 = 0.01;
 pub const GAMMA_SCALE: f64 = 10.0;
 pub const GAMMA_EXPONENT: f64 = 0.5;
 

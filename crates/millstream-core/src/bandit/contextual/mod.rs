@@ -99,7 +99,7 @@ pub static LIN_UCB: Declaration = Declaration {
         Parameter::new(
             "alpha",
             Kind::Float(Bounds::NOT_NEGATIVE),
-            Default::Float(0.4),
+            Default::Float(0.3),
             "width of the confidence bounds in standard deviations",
         ),
         L2,
