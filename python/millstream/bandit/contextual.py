@@ -73,7 +73,7 @@ class Contextual(ContextualPolicy):
         if cls is Contextual and not (model is None or isinstance(model, (Native, dict, str))):
             from millstream.bandit.python_contextual import PythonContextual
 
-            return PythonContextual.__new__(PythonContextual)
+            return PythonContextual(model, *args, **others)
         return super().__new__(cls)
 
     def __init__(

@@ -17,10 +17,8 @@ use crate::json::{Invalid, Number, Reader, Token, MAX_DEPTH};
 use super::batch::{Catalogue, Outcome, RoundBatch};
 
 /// Fields that decision services write and that have no use here.
-const IGNORED: [&str; 13] = [
-    "Timestamp", "Version", "EventId", "a", "p", "VWState", "o", "_original_label_cost", "pdrop", "_ba", "_labelIndex",
-    "_label_Action", "_label_probability",
-];
+const IGNORED: [&str; 10] =
+    ["Timestamp", "Version", "EventId", "a", "p", "VWState", "o", "_original_label_cost", "pdrop", "_ba"];
 /// Names of other fields that are remembered.
 const MOST_NAMES: usize = 100;
 
@@ -204,6 +202,11 @@ impl DsJson {
             Token::Null | Token::Bool(false) => {}
             Token::Bool(true) => self.push(namespace, key, 1.0, space, batch)?,
             Token::Number(number) => self.push(namespace, key, as_float(&number), space, batch)?,
+            Token::Text(text) if key == "_text" => {
+                for word in text.split_whitespace() {
+                    self.push(namespace, word, 1.0, space, batch)?;
+                }
+            }
             Token::Text(text) => {
                 let name = format!("{key}={text}");
                 self.push(namespace, &name, 1.0, space, batch)?;
