@@ -1,4 +1,4 @@
-"""Metrics, statistics, sketches, drift detectors, forecasters and samplers under the laws; what they are told."""
+"""Metrics, statistics, sketches, drift detectors, forecasters, policies and samplers under the laws; what they are told."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ ROLES = (
     "drift_detector",
     "feature_drift_detector",
     "forecaster",
+    "policy",
     "sampler",
 )
 
@@ -81,6 +82,8 @@ class Measured:
             return (float(random.random() < (0.1 if row < 60 else 0.9)),)
         if self.role == "forecaster":
             return (20.0 + 0.1 * row + 5.0 * (row % 7) + float(random.random()),)
+        if self.role == "policy":
+            return (float(random.random()),)
         x, y = float(random.normal()), float(random.normal())
         if self.role == "sampler":
             return ({"user": row % 23, "x": x, "colour": "red" if y < 0.5 else "blue", "gap": None},)
@@ -127,6 +130,16 @@ class Measured:
         if self.name == "stats.TimeRolling":
             # A number may be late.
             weight["t"] = measure.updates - 2.0 * (measure.updates % 5 == 3)
+        if self.role == "policy":
+            # Rewards are late and not in order; actions come and go.
+            (reward,) = news
+            waiting = measure.open[measure.learned % 2] if measure.pending > 2 else None
+            if waiting is None:
+                measure.learn_one(action="red", reward=reward)
+            else:
+                measure.learn_one(waiting, reward)
+            measure.decide_one(["red", "green", 3, *(["late"] if measure.learned > 30 else [])])
+            return
         (measure.learn_one if self.role in ("forecaster", "sampler") else measure.update)(*news, **weight)
 
     def told(self, measure: Any, rows: range) -> Any:
@@ -142,6 +155,9 @@ class Measured:
             return (*found, str(measure.drifting_features), str(measure.report()))
         if self.role == "forecaster":
             return tuple(measure.forecast(9).tolist())
+        if self.role == "policy":
+            known = measure.actions or ["red", "green"]
+            return (str(measure.probabilities_one(known)), str(measure.open), measure.pending, measure.dropped)
         if self.role == "sampler":
             return repr(measure.sample())
         if self.role == "covariance_estimator":

@@ -1,4 +1,4 @@
-"""Laws of metrics, statistics, sketches, drift detectors, forecasters and samplers of the registry."""
+"""Laws of metrics, statistics, sketches, drift detectors, forecasters, policies and samplers of the registry."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ use crate::metric::Metric;
 use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
+use crate::policy::Policy;
 use crate::sampler::Sampler;
 use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
@@ -32,8 +33,8 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
-    /// Chooses actions by the features of a round, and learns from their rewards.
-    ContextualPolicy,
+    /// Chooses actions and learns from their rewards.
+    Policy,
     /// Keeps a random sample of the rows of a stream.
     Sampler,
     Metric,
@@ -67,7 +68,7 @@ impl Role {
         Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
-        Role::ContextualPolicy,
+        Role::Policy,
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
@@ -102,7 +103,7 @@ impl Role {
             Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
-            Role::ContextualPolicy => "contextual_policy",
+            Role::Policy => "policy",
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
@@ -130,6 +131,7 @@ pub enum Built {
     Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    Policy(Box<dyn Policy>),
     ContextualPolicy(Box<ContextualPolicy>),
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
@@ -159,6 +161,7 @@ impl Built {
             Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::Policy(_)
             | Built::ContextualPolicy(_)
             | Built::Sampler(_)
             | Built::Metric(_)

@@ -12,6 +12,7 @@
 //! | one small model per key | `keyed`; the state of a component as words: `exchange` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
+//! | what a policy must do | `policy`; the policies: `bandit` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
 //! | JSON of untrusted bodies | `json`; events that wait for a label: `serving` |
@@ -65,6 +66,7 @@ pub mod numeric;
 pub mod optim;
 pub mod parameter;
 pub mod part;
+pub mod policy;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;

@@ -3,6 +3,7 @@
 
 mod answers;
 mod any_held;
+mod arms;
 mod borrowed_rows;
 mod buffer_pool;
 mod contextual;
@@ -46,6 +47,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::arms::{Decision, Policy, World};
     #[pymodule_export]
     use crate::buffer_pool::{BufferPool, ParsedRows};
     #[pymodule_export]

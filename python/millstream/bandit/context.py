@@ -9,11 +9,13 @@ import numpy as np
 
 from millstream import _core
 
+from millstream._core import Decision
 from millstream._measures import Measure
 from millstream._python_loop import check_on_error
-from millstream.bandit.decisions import Decision, Decisions
+from millstream.bandit.base import Decisions
 from millstream.errors import InvalidType
 
+from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
 
 __all__ = ["ContextualPolicy"]
@@ -27,7 +29,7 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
     feature of its own ("city=Bern"); a missing one counts as 0.
     """
 
-    role: ClassVar[str] = "policy"
+    role: ClassVar[Role] = POLICY
     #: Decisions depend on features: the verbs are `decide_one(x, actions)` and so on.
     uses_context: ClassVar[bool] = True
 

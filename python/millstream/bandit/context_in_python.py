@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream._part import Part
 from millstream._python_loop import check_on_error
-from millstream.bandit.decisions import Decision, Decisions
+from millstream.bandit.base import Decisions
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
 
 __all__ = ["ContextInPython", "labels_of", "number"]
@@ -51,7 +53,7 @@ def labels_of(who: str, actions: Any) -> list[Any]:
 class ContextInPython(Part):
     """A policy with context in Python. A subclass defines `probabilities_one` and `_teach`."""
 
-    role: ClassVar[str] = "policy"
+    role: ClassVar[Role] = POLICY
     uses_context: ClassVar[bool] = True
     #: The lowest and the highest reward; None for any.
     reward_range: Any = None

@@ -52,6 +52,7 @@ macro_rules! with_held_kinds {
             Model of $crate::held::Root,
             Metric of $crate::held::LabelledMetric,
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
+            Policy of $crate::bandit::decider::Decider,
             ContextualPolicy of Box<$crate::bandit::contextual::Policy>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,

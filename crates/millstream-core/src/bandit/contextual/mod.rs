@@ -92,7 +92,7 @@ fn settings(arguments: &Arguments<'_>, choice: Choice, estimate: Estimate) -> Re
 
 pub static LIN_UCB: Declaration = Declaration {
     name: "bandit.LinUCB",
-    role: Role::ContextualPolicy,
+    role: Role::Policy,
     words: "Take the action with the highest upper confidence bound of an exact ridge regression",
     merge: NOT_MERGED,
     parameters: &[
@@ -118,7 +118,7 @@ pub static LIN_UCB: Declaration = Declaration {
 
 pub static LIN_THOMPSON: Declaration = Declaration {
     name: "bandit.LinThompson",
-    role: Role::ContextualPolicy,
+    role: Role::Policy,
     words: "Take the action that is best under weights drawn from the posterior of an exact ridge regression",
     merge: NOT_MERGED,
     parameters: &[
@@ -150,7 +150,7 @@ pub static LIN_THOMPSON: Declaration = Declaration {
 
 pub static CONTEXTUAL: Declaration = Declaration {
     name: "bandit.Contextual",
-    role: Role::ContextualPolicy,
+    role: Role::Policy,
     words: "Any regressor as the model of rewards, under any explorer",
     merge: NOT_MERGED,
     parameters: &[
@@ -249,7 +249,7 @@ impl Holdable for Box<Policy> {
     }
 
     fn role(&self) -> Role {
-        Role::ContextualPolicy
+        Role::Policy
     }
 
     fn part(&self) -> &dyn Part {

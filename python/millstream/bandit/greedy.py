@@ -1,0 +1,68 @@
+"""Policies that choose the best action so far, and sometimes another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from millstream._part import forwarded
+from millstream.bandit.native import NativePolicy
+
+if TYPE_CHECKING:
+    from millstream.optim import Schedule
+
+__all__ = ["EpsilonGreedy"]
+
+
+class EpsilonGreedy(NativePolicy):
+    """The action with the best mean reward so far; with a small probability any action.
+
+    The simplest policy, with rewards of any size. It explores good and bad actions alike, so `UCB1` or `Thompson`
+    usually lose less. Each action is tried once first.
+
+    Parameters
+    ----------
+    epsilon
+        Probability of any action in place of the best, or a schedule that is followed by the number of rewards:
+        `optim.InverseScaling(c, power=1.0)` gives a regret that grows with the logarithm of the rounds.
+    decay
+        After n rewards, epsilon is multiplied by exp(-decay * n).
+    actions
+        Actions to choose from. Others can be given in each call, and None leaves it to the calls.
+    max_actions
+        Largest number of actions kept; to admit one more, the one offered least recently is forgotten.
+    max_pending
+        Number of decisions kept for their rewards; older ones without a reward are dropped and counted.
+    seed
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> from millstream import bandit
+    >>> policy = bandit.EpsilonGreedy(epsilon=0.1, actions=["red", "green"], seed=1)
+    >>> decision = policy.decide_one()
+    >>> decision
+    Decision(action='red', probability=0.5, id=0)
+    >>> policy.learn_one(decision.id, reward=1.0)
+    >>> policy.learn_one(action="green", reward=0.2)
+    >>> policy.probabilities_one()
+    {'red': 0.95, 'green': 0.05}
+
+    References
+    ----------
+    Auer, P., Cesa-Bianchi, N. and Fischer, P. (2002). Finite-time analysis of the multiarmed bandit problem. Machine
+    Learning 47, 235-256.
+    """
+
+    name = "bandit.EpsilonGreedy"
+
+    @forwarded
+    def __init__(
+        self,
+        epsilon: float | Schedule = 0.1,
+        decay: float = 0.0,
+        actions: Sequence[bool | int | str] | None = None,
+        max_actions: int = 10_000,
+        max_pending: int = 100_000,
+        seed: int = 0,
+    ) -> None: ...
