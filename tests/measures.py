@@ -1,4 +1,4 @@
-"""Metrics, statistics, sketches, drift detectors, forecasters, policies and samplers under the laws; what they are told."""
+"""Metrics, statistics, sketches, detectors, forecasters, policies and samplers under the laws; what they get."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import millstream
 
 #: Arguments for measures that have no default for all of them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "bandit.Restart": {"policy": {"name": "bandit.UCB1"}},
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
     "sampling.ByKey": {"fraction": 0.5, "key": "user", "max_rows": 30},

@@ -22,6 +22,16 @@ _NAMES: dict[str, dict[str, str]] = {
         "PassiveAggressiveClassifier": "linear_model.PAClassifier",
         "PassiveAggressiveRegressor": "linear_model.PARegressor",
     },
+    "bandit": {
+        "UCB": "bandit.UCB1, or bandit.KLUCB for rewards of 0 and 1",
+        "ThompsonSampling": "bandit.Thompson",
+        "RandomPolicy": "bandit.EpsilonGreedy(epsilon=1.0)",
+        "LinUCBDisjoint": "bandit.LinUCB",
+        "evaluate": "evaluate.play",
+        "evaluate_offline": "evaluate.policies",
+        "envs": "bandit.worlds",
+        "datasets": "bandit.worlds, or stream.from_classification",
+    },
     "preprocessing": {
         "StatImputer": "preprocessing.Imputer or preprocessing.PreviousImputer",
         "LDA": "decomposition.LDA",

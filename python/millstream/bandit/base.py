@@ -74,7 +74,12 @@ class Policy(Part):
         return self._opened.push(drawn, float(probabilities[drawn]), self.max_pending)
 
     def learn_one(
-        self, id: int | Decision | None = None, reward: Any = None, *, action: Any = None, probability: Any = None
+        self,
+        id: int | Decision | None = None,  # noqa: A002
+        reward: Any = None,
+        *,
+        action: Any = None,
+        probability: Any = None,
     ) -> None:
         """Learn the reward of a decision, or of an action that was taken elsewhere.
 
@@ -125,10 +130,10 @@ class Policy(Part):
     ) -> int:
         """Learn rewards one after the other, exactly as `learn_one` would.
 
-        `learn_many(ids, rewards)` learns the rewards of decisions; `learn_many(actions=actions, rewards=rewards,
-        probabilities=probabilities)` learns from a log. `on_error` defines what happens at a reward that is refused:
-        with "raise" the call fails and the policy is as it was before; with "stop" it fails and keeps the rewards
-        before; with "skip" it is skipped. Returns the number of skipped rewards.
+        `learn_many(ids, rewards)` learns the rewards of decisions; `learn_many(actions=actions,
+        rewards=rewards, probabilities=probabilities)` learns from a log. `on_error` defines what happens at a
+        reward that is refused: with "raise" the call fails and the policy is as it was before; with "stop" it
+        fails and keeps the rewards before; with "skip" it is skipped. Returns the number of skipped rewards.
         """
         check_on_error(on_error)
         keys, rewards, probabilities = columns(type(self).__name__, ids, rewards, actions, probabilities)
@@ -200,27 +205,25 @@ class _OpenDecisions:
         decision = Decision(action, probability, self.next)
         self.waiting[self.next] = decision
         self.next += 1
-        for id in [id for id in self._oldest() if id < self.next - most]:
-            del self.waiting[id]
+        # At most one decision leaves the window.
+        oldest = next(iter(self.waiting))
+        if oldest < self.next - most:
+            del self.waiting[oldest]
             self.dropped += 1
         return decision
 
-    def _oldest(self) -> list[int]:
-        """The oldest decision; at most one leaves the window per decision."""
-        return [next(iter(self.waiting))]
-
-    def get(self, id: Any, name: str) -> Decision:
-        key = id.id if isinstance(id, Decision) else id
+    def get(self, given: Any, name: str) -> Decision:
+        key = given.id if isinstance(given, Decision) else given
         if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
-            raise InvalidType(f"{name}: the id of a decision must be an integer, got {typed(id)}")
+            raise InvalidType(f"{name}: the id of a decision must be an integer, got {typed(given)}")
         if key not in self.waiting:
             known = 0 <= key < self.next
             reason = "has its reward already, or was dropped" if known else f"was never made ({self.next} were)"
             raise InvalidValue(f"{name}: decision {key} {reason}")
         return self.waiting[int(key)]
 
-    def close(self, id: int) -> None:
-        del self.waiting[id]
+    def close(self, key: int) -> None:
+        del self.waiting[key]
 
 
 def _number(who: str, what: str, value: Any) -> float:
@@ -258,7 +261,7 @@ def listed(who: str, what: str, column: Any) -> list[Any]:
         if callable(convert := getattr(column, method, None)):
             converted: list[Any] = convert()
             return converted
-    return list(column)
+    return [value.item() if isinstance(value, np.generic) else value for value in column]
 
 
 def pack(decisions: list[Decision]) -> Decisions:

@@ -24,10 +24,10 @@ class NativePolicy(_core.Policy, Measure, Policy):
 
     role: ClassVar[Role] = POLICY
 
-    probabilities_one = _core.Policy._probabilities_one  # type: ignore[assignment]
-    decide_one = _core.Policy._decide_one  # type: ignore[assignment]
+    probabilities_one = _core.Policy._probabilities_one
+    decide_one = _core.Policy._decide_one
     learn_one = _core.Policy._learn_one
-    pull = _core.Policy._pull  # type: ignore[assignment]
+    pull = _core.Policy._pull
 
     def learn_action(self, action: Any, reward: float, probability: float | None = None) -> None:
         """Learn the reward of an action that was taken elsewhere."""
@@ -57,8 +57,9 @@ class NativePolicy(_core.Policy, Measure, Policy):
     ) -> int:
         check_on_error(on_error)
         keys, rewards, probabilities = columns(str(self.name), ids, rewards, actions, probabilities)
-        given = (keys, rewards, None) if ids is not None else (None, rewards, keys)
-        return self._learn_many(*given, probabilities, on_error)
+        if ids is not None:
+            return self._learn_many(keys, rewards, None, None, on_error)
+        return self._learn_many(None, rewards, keys, probabilities, on_error)
 
     for _verb in (update, decide_many, learn_many):
         _verb.__doc__ = getattr(Policy, _verb.__name__).__doc__

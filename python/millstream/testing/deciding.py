@@ -35,20 +35,20 @@ def decides_by_its_probabilities(subject: PolicySubject) -> None:
         actions = ACTIONS if row % 3 else ("late", "red")
         said = subject.call(model, "probabilities_one", *subject.situation(x, actions))
         decision = subject.decide(model, x, actions)
-        action, probability, id = decision
+        action, probability, identity = decision
         if action not in said:
             broken(f"one of the actions {quoted(actions)}", typed(action))
         if not probability > 0.0 or abs(probability - said[action]) > 1e-12:
             broken(f"the probability {said[action]!r} of {quoted(action)}", repr(probability))
-        if id in ids:
-            broken("a new id for each decision", f"{id} again")
-        ids.add(id)
-        subject.call(model, "learn_one", id, y)
+        if identity in ids:
+            broken("a new id for each decision", f"{identity} again")
+        ids.add(identity)
+        subject.call(model, "learn_one", identity, y)
 
 
 @law("late rewards")
 def rewards_arrive_in_any_order(subject: PolicySubject) -> None:
-    """Rewards may arrive late and in any order: the policy equals one that learned them in that order from a log."""
+    """Rewards may arrive late and in any order; the policy equals one that learned them from a log."""
     for step in (1, -1, 7):
         late, log = subject.fresh(), subject.fresh()
         decisions = [subject.decide(late, x) for x, _ in subject.examples]
@@ -79,10 +79,11 @@ def ids_are_learned_once(subject: PolicySubject) -> None:
         subject.decide(model, x)
     subject.call(model, "learn_one", 2, 0.5)
     state = subject.unchanged(model)
-    for id in (2, 6, -1, 10**30, "text", None, math.nan):
-        if not subject.refuses(lambda: subject.call(model, "learn_one", id, 0.5), f"the id {quoted(id)}"):  # noqa: B023
-            broken(f"the id {quoted(id)} to be refused with a ValueError or TypeError", "no error")
-        state.check(f"the id {quoted(id)} was refused")
+    for wrong in (2, 6, -1, 10**30, "text", None, math.nan):
+        learn = lambda wrong=wrong: subject.call(model, "learn_one", wrong, 0.5)  # noqa: E731
+        if not subject.refuses(learn, f"the id {quoted(wrong)}"):
+            broken(f"the id {quoted(wrong)} to be refused with a ValueError or TypeError", "no error")
+        state.check(f"the id {quoted(wrong)} was refused")
 
 
 @law("bad rewards")
@@ -115,7 +116,7 @@ def bad_actions_are_refused(subject: PolicySubject) -> None:
     state = subject.unchanged(model)
     for actions in ([], ["red", "red"], ["new", "red", "new"], [1, True]):
         for verb in ("decide_one", "probabilities_one"):
-            call = lambda verb=verb, actions=actions: subject.call(model, verb, *subject.situation(x, actions))  # noqa: B023, E731
+            call = lambda verb=verb, actions=actions: subject.call(model, verb, *subject.situation(x, actions))  # noqa: E731
             if not subject.refuses(call, f"the actions {quoted(actions)}"):
                 broken(f"{verb} to refuse the actions {quoted(actions)}", "no error")
             state.check(f"the actions {quoted(actions)} were refused")

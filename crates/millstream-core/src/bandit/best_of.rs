@@ -4,18 +4,12 @@
 //! of its width, so that cells are narrow where a density is steep. Within a cell, densities are polynomials through four
 //! Gauss-Legendre points, which gives F at these points and the integral. Equal beliefs are computed once.
 
-use super::posterior::Belief;
+use super::posterior::{Belief, POINTS, WEIGHTS};
 
-/// Gauss-Legendre points on [0, 1], their weights, and the integrals of the interpolating polynomials up to each point.
-const POINTS: [f64; 4] =
-    [0.069_431_844_202_973_71, 0.330_009_478_207_571_9, 0.669_990_521_792_428_1, 0.930_568_155_797_026_3];
-const WEIGHTS: [f64; 4] =
-    [0.173_927_422_568_726_93, 0.326_072_577_431_273_07, 0.326_072_577_431_273_07, 0.173_927_422_568_726_93];
-
-/// Where a belief cuts the scale, in widths from its centre.
-const CUTS: [f64; 11] = [-8.0, -5.5, -4.0, -2.7, -1.3, 0.0, 1.3, 2.7, 4.0, 5.5, 8.0];
+/// Where a belief cuts the scale on either side of its centre, in widths; the far cuts are for exponential tails.
+const CUTS: [f64; 10] = [1.0, 2.0, 3.2, 4.6, 6.2, 8.5, 12.0, 17.0, 25.0, 37.0];
 /// More cuts than this are thinned out.
-const MOST_CELLS: usize = 160;
+const MOST_CELLS: usize = 200;
 /// A probability is not smaller: the largest draw may come from any belief.
 const LEAST: f64 = 1e-15;
 
@@ -68,7 +62,10 @@ fn shares(beliefs: &[Belief], counts: &[f64]) -> Vec<f64> {
     let mut cuts = vec![low, high];
     for &index in &reaching {
         let (centre, width) = beliefs[index].centre();
-        cuts.extend(CUTS.iter().map(|cut| centre + cut * width).filter(|&cut| cut > low && cut < high));
+        let (from, to) = beliefs[index].reach();
+        let sides = CUTS.iter().flat_map(|cut| [centre - cut * width, centre + cut * width]);
+        let own = sides.chain([centre, from, to]).filter(|&cut| cut >= from && cut <= to);
+        cuts.extend(own.filter(|&cut| cut > low && cut < high));
     }
     cuts.sort_unstable_by(f64::total_cmp);
     cuts.dedup();

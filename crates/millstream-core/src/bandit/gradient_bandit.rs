@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // α = 0.5. The first reward is its own baseline, so nothing moves. After 1 of action 0 and 0 of action 1 the mean is
-        // 1 at the second step: −0.5 · (0 − 1) … H₁ = 0.5 · (0 − 1) · (1 − 0.5) = −0.25 and H₀ = 0.25, so
+        // α = 0.5. The first reward is its own baseline, so nothing moves. Then a reward of 0 of action 1, where the mean of
+        // those before is 1: H₁ = 0.5 · (0 − 1) · (1 − 0.5) = −0.25 and H₀ = −0.5 · (0 − 1) · 0.5 = 0.25, so
         // π₀ = 1 / (1 + e^(−0.5)) = 0.62246.
         let mut policy = GradientBandit { learning_rate: 0.5, state: State::default(), spare: Vec::new() };
         learn(&mut policy, 2, 0.5, &[(0, 1.0)]);

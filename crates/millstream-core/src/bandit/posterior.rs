@@ -20,6 +20,12 @@ use crate::numeric::quantiles::ln_gamma;
 use crate::numeric::random::Random;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
+/// Gauss-Legendre points on [0, 1], and their weights.
+pub const POINTS: [f64; 4] =
+    [0.069_431_844_202_973_71, 0.330_009_478_207_571_9, 0.669_990_521_792_428_1, 0.930_568_155_797_026_3];
+pub const WEIGHTS: [f64; 4] =
+    [0.173_927_422_568_726_93, 0.326_072_577_431_273_07, 0.326_072_577_431_273_07, 0.173_927_422_568_726_93];
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Family {
     Beta,
@@ -174,23 +180,25 @@ impl Belief {
         exp((ln_front + ln_density).max(-745.0))
     }
 
-    /// The probability above y on the scale, by Simpson's rule over so many steps up to the reach.
+    /// The probability above y on the scale, by Gauss-Legendre quadrature over cells of half a width.
     pub fn above(&self, y: f64) -> f64 {
         let (low, high) = self.reach();
-        let (_, width) = self.centre();
-        if y >= high {
-            return 0.0;
+        let (centre, width) = self.centre();
+        let (front, step) = (self.ln_front(), 0.5 * width.min(1.0));
+        let (mut from, mut sum) = (y.max(low), 0.0);
+        while from < high {
+            let length = step.min(high - from);
+            let density = |point: &f64| self.density(from + length * point, front);
+            let part: f64 =
+                length * POINTS.iter().zip(WEIGHTS).map(|(point, weight)| weight * density(point)).sum::<f64>();
+            sum += part;
+            // The density falls from the centre on, so the rest is smaller still.
+            if from > centre && part <= 1e-14 * sum {
+                break;
+            }
+            from += length;
         }
-        let from = y.max(low);
-        let steps = (2.0 * ((high - from) / (0.25 * width.min(1.0))).ceil()).clamp(16.0, 4000.0);
-        let step = (high - from) / steps;
-        let front = self.ln_front();
-        let mut sum = self.density(from, front) + self.density(high, front);
-        for index in 1..steps as u32 {
-            let factor = if index % 2 == 1 { 4.0 } else { 2.0 };
-            sum += factor * self.density(from + f64::from(index) * step, front);
-        }
-        (sum * step / 3.0).clamp(0.0, 1.0)
+        sum.clamp(0.0, 1.0)
     }
 
     /// The number on the scale with this probability above it, in (0, 1), by Newton's method within a bracket.

@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // A reward of 0 taken with probability 0.5: L = (2, 0), and η₂ = √2. With y = −x the weights are 2/(2 + y)² and
-        // 2/y², whose sum is 1 at y = 1.70928: p = 0.14536 and 0.68454 + … by the equation 2/(2 + y)² + 2/y² = 1.
+        // A reward of 0 taken with probability 0.5: L = (2, 0), and η₂ = √2. p = 4/(η (L − x))² means 1/√p = η (L − x)/2, so
+        // 1/√p₀ − 1/√p₁ = η (L₀ − L₁)/2 = √2, with p₀ + p₁ = 1: p₀ = 0.15942 and p₁ = 0.84058.
         let mut policy = TsallisInf { rate: 2.0, range: (0.0, 1.0), state: State::default() };
         near(&probabilities(&policy, &[0, 1, 2]), &[1.0 / 3.0; 3], 1e-12);
         learn(&mut policy, 2, 0.5, &[(0, 0.0)]);
         let found = probabilities(&policy, &[0, 1]);
-        // p₀ and p₁ obey 1/√p₀ − 1/√p₁ = η L₀ / 2 = √2.
+        near(&found, &[0.159_42, 0.840_58], 1e-4);
         assert!((1.0 / found[0].sqrt() - 1.0 / found[1].sqrt() - 2_f64.sqrt()).abs() < 1e-9, "{found:?}");
         assert!((found[0] + found[1] - 1.0).abs() < 1e-12);
         assert_eq!(probabilities(&policy, &[1]), [1.0]);

@@ -5,9 +5,9 @@
     x, actions = world.round()
     reward = world.reward(actions[0])
 
-`x` is None in a world without context. `means` gives the expected reward of each action in the present round, so that
-regret is known exactly. What is random in a round is drawn when it begins and is the same whatever action is taken.
-`evaluate.play` plays policies in a world over several seeds and compares them.
+`x` is None in a world without context. `means` gives the expected reward of each action in the present round,
+so that regret is known exactly. What is random in a round is drawn when it begins and is the same whatever
+action is taken. `evaluate.play` plays policies in a world over several seeds and compares them.
 """
 
 from __future__ import annotations

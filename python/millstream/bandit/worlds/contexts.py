@@ -93,7 +93,7 @@ class Logistic(_Products):
     True
     """
 
-    reward_range = (0.0, 1.0)
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __init__(
         self,

@@ -13,9 +13,9 @@ __all__ = ["Auction", "Pricing"]
 class Pricing(World):
     """A shop: the action is a price, and the reward is that price if the customer buys.
 
-    A customer buys with probability 1 / (1 + exp((price - value) / spread)), as long as there is stock. Without stock
-    every price has an expected reward of 0. With limited stock the regret compares prices in the present round only, so
-    judge policies by the sum of their rewards.
+    A customer buys with probability 1 / (1 + exp((price - value) / spread)), as long as there is stock. Without
+    stock every price has an expected reward of 0. With limited stock the regret compares prices in the present
+    round only, so judge policies by the sum of their rewards.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ class Pricing(World):
     >>> {price: round(revenue, 2) for price, revenue in world.means().items()}
     {5: 4.76, 7: 5.12, '9.5': 1.73}
     """
+
+    reward_range: tuple[float, float]
 
     def __init__(
         self,
@@ -62,12 +64,13 @@ class Pricing(World):
 
 
 class Auction(World):
-    """Ads under a budget: the action is a bid for an impression, in auctions where the winner pays the second price.
+    """Ads under a budget: the action is a bid for an impression, in auctions where the winner pays the second
+    price.
 
-    The highest other bid is log-normal. An impression that is won is clicked with probability `click`, and a click is
-    worth `value`; the reward is that worth less the price. Prices come from a budget; a price above what is left of it
-    loses the auction. With a budget the regret compares bids in the present round only, so judge policies by the sum of
-    their rewards.
+    The highest other bid is log-normal. An impression that is won is clicked with probability `click`, and a
+    click is worth `value`; the reward is that worth less the price. Prices come from a budget; a price above
+    what is left of it loses the auction. With a budget the regret compares bids in the present round only, so
+    judge policies by the sum of their rewards.
 
     Parameters
     ----------
@@ -95,6 +98,8 @@ class Auction(World):
     {'0.5': 0.052, 1: 0.111, 2: 0.017}
     """
 
+    reward_range: tuple[float, float]
+
     def __init__(
         self,
         bids: Sequence[float],
@@ -106,7 +111,10 @@ class Auction(World):
         season: int = 1000,
     ) -> None:
         self.bids = _amounts(self._who, "bids", bids)
-        self.value, self.click = number(self._who, "value", value, 0.0), number(self._who, "click", click, 0.0, 1.0)
+        self.value, self.click = (
+            number(self._who, "value", value, 0.0),
+            number(self._who, "click", click, 0.0, 1.0),
+        )
         self.location, self.scale = number(self._who, "location", location), number(self._who, "scale", scale, 0.0)
         self.budget = None if budget is None else number(self._who, "budget", budget, 0.0)
         self.season = count(self._who, "season", season)

@@ -32,7 +32,7 @@ class Bernoulli(World):
     {'red': 0.2, 'green': 0.7}
     """
 
-    reward_range = (0.0, 1.0)
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __init__(self, means: Sequence[float], actions: Sequence[Action] | None = None) -> None:
         found = numbers(self._who, "means", means)
@@ -66,7 +66,9 @@ class Gaussian(World):
     {0: 1.0, 1: 2.5}
     """
 
-    def __init__(self, means: Sequence[float], noise: float = 1.0, actions: Sequence[Action] | None = None) -> None:
+    def __init__(
+        self, means: Sequence[float], noise: float = 1.0, actions: Sequence[Action] | None = None
+    ) -> None:
         self._means, self.noise = numbers(self._who, "means", means), number(self._who, "noise", noise, 0.0)
         described = {"kind": "gaussian", "means": self._means, "noise": self.noise}
         self._start(named(self._who, actions, len(self._means)), described)
