@@ -31,7 +31,7 @@ class Contextual(ContextualPolicy):
         `SquareCB`.
     estimate
         How the rewards of a round become examples. "dm" learns the action taken as it is; "mtr" weights it by
-        1 / (K p), where p is its probability; "ips" learns r / p for the action taken and 0 for the others; "dr" learns
+        1 / (K p), where p is its probability, and with `SquareCB` by 1 / K as VW does; "ips" learns r / p for the action taken and 0 for the others; "dr" learns
         the prediction of a second model for all actions, plus its error over p for the action taken. None for "dm" with
         least squares, otherwise "mtr".
     reward_range

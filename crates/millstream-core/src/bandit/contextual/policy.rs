@@ -391,8 +391,10 @@ impl Policy {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let centered = reward - self.center();
-        let w = match self.settings.estimate {
-            Estimate::MultiTask => 1.0 / (p * actions as f64),
+        let w = match (self.settings.estimate, self.settings.choice) {
+            // Inverse gaps are proved for a regression without importance weights; the factor is VW's.
+            (Estimate::MultiTask, Choice::Explorer(Explorer::SquareCb { .. })) => 1.0 / actions as f64,
+            (Estimate::MultiTask, _) => 1.0 / (p * actions as f64),
             _ => 1.0,
         };
         if matches!(self.model, Model::Regression(_)) {
