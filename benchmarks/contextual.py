@@ -39,12 +39,14 @@ def world(n: int) -> dict[str, Any]:
 
 
 def action_lines(actions: Any) -> list[str]:
+    """The lines of the actions."""
     return [
         f"|a id={k} " + " ".join(f"x{j}:{actions[k, j]:.4f}" for j in range(FEATURES)) for k in range(len(actions))
     ]
 
 
 def shared_line(row: Any) -> str:
+    """The line of the context."""
     return "shared |s " + " ".join(f"s{j}:{value:.4f}" for j, value in enumerate(row))
 
 
@@ -168,7 +170,15 @@ def rows(n: int = 20_000, turns: int = 3) -> list[dict[str, Any]]:
             spent, p = run_log(policies()["epsilon 0.1"][1](), stream.read_dsjson(lines).chunks())
             ours.append((spent, float((p * data["truth"]).sum(1).mean())))
         found.append(
-            _row("dsjson, the same rounds, epsilon 0.1", min(peer)[0], min(ours)[0], n, 4, min(ours)[1], min(peer)[1])
+            _row(
+                "dsjson, the same rounds, epsilon 0.1",
+                min(peer)[0],
+                min(ours)[0],
+                n,
+                4,
+                min(ours)[1],
+                min(peer)[1],
+            )
         )
         spent, p = run_log(bandit.Contextual(), [batch])
         value = float((p * data["truth"]).sum(1).mean())
@@ -204,10 +214,10 @@ def closed_loop(policy: Any, data: dict[str, Any], seed: int, actions: Any, xs: 
     best = truth.max(1)
     regret, start = 0.0, time.perf_counter()
     for i, x in enumerate(xs):
-        action, _, id = policy.decide_one(x, actions)
+        action, _, key = policy.decide_one(x, actions)
         p = truth[i, action]
         regret += best[i] - p
-        policy.learn_one(id, 1.0 if draws[i] < p else 0.0)
+        policy.learn_one(key, 1.0 if draws[i] < p else 0.0)
     return time.perf_counter() - start, float(regret)
 
 
@@ -241,7 +251,8 @@ def loop_rows(n: int = 3000) -> list[dict[str, Any]]:
     dicts = [dict(zip(names, map(float, row), strict=True)) for row in data["shared"]]
     with_id = np.hstack([np.eye(ACTIONS), data["actions"]])
     by_name = {
-        k: {"id": str(k), **{f"x{j}": float(v) for j, v in enumerate(row)}} for k, row in enumerate(data["actions"])
+        k: {"id": str(k), **{f"x{j}": float(v) for j, v in enumerate(row)}}
+        for k, row in enumerate(data["actions"])
     }
     found = []
     vw_regret: dict[str, float] = {}
@@ -295,10 +306,10 @@ def digits(seed: int, policy: Any, passes: int = 5) -> float:
     errors = 0
     actions = list(range(10))
     for i in order:
-        action, _, id = policy.decide_one(features[i] / 16.0, actions)
+        action, _, key = policy.decide_one(features[i] / 16.0, actions)
         right = action == labels[i]
         errors += not right
-        policy.learn_one(id, float(right))
+        policy.learn_one(key, float(right))
     return errors / len(order)
 
 

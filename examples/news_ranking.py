@@ -1,8 +1,8 @@
 """News ranking with late clicks: which article goes to the top of the page?
 
-A reader comes, the policy shows one of the articles of the hour, and a click arrives minutes later, or never. The policy
-keeps each decision by its id, so that a click needs no second copy of the context. Decisions without a click in the
-window count as 0. Three policies play the same readers; the articles change all the time.
+A reader comes, the policy shows one of the articles of the hour, and a click arrives minutes later, or never. The
+policy keeps each decision by its id, so that a click needs no second copy of the context. Decisions without a
+click in the window count as 0. Three policies play the same readers; the articles change all the time.
 """
 
 from __future__ import annotations
@@ -46,15 +46,17 @@ class Readers:
         return x, dict(self.articles), clicks
 
 
-def play(policy: bandit.Contextual | bandit.LinUCB | bandit.LinThompson, rows: int, seed: int) -> tuple[float, float, int]:
+def play(
+    policy: bandit.Contextual | bandit.LinUCB | bandit.LinThompson, rows: int, seed: int
+) -> tuple[float, float, int]:
     """The rates of clicks, of the policy and of the best articles, and the number of rewards that arrived late."""
     readers, late = Readers(seed), np.random.default_rng(seed + 1)
     waiting: list[tuple[float, int, float]] = []
     clicks = best = 0.0
     for minute in range(rows):
         while waiting and waiting[0][0] <= minute:
-            _, id, reward = heapq.heappop(waiting)
-            policy.learn_one(id, reward)
+            _, key, reward = heapq.heappop(waiting)
+            policy.learn_one(key, reward)
         x, articles, rates = readers.visit()
         decision = policy.decide_one(x, articles)
         clicked = late.random() < rates[decision.action]
@@ -67,6 +69,7 @@ def play(policy: bandit.Contextual | bandit.LinUCB | bandit.LinThompson, rows: i
 
 
 def main() -> None:
+    """Play each policy."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="number of readers")
     rows = parser.parse_args().rows
@@ -80,7 +83,7 @@ def main() -> None:
     }
     for name, policy in policies.items():
         clicks, best, pending = play(policy, rows, seed=1)
-        print(f"{name:30s} {clicks:.3f} clicks a reader (the best articles: {best:.3f}), {pending} rewards still to come")
+        print(f"{name:30s} {clicks:.3f} clicks a reader (best: {best:.3f}), {pending} rewards still to come")
 
 
 if __name__ == "__main__":

@@ -101,7 +101,9 @@ def test_weights_equal_ridge_solved_afresh(shared):
         for action in range(k):
             Z, y = one[taken == action], r[taken == action]
             wanted = np.linalg.solve(np.eye(d + 1) + Z.T @ Z, Z.T @ y)
-            np.testing.assert_allclose(list(policy.weights["arms"][str(action)].values()), wanted, atol=1e-9, rtol=0)
+            np.testing.assert_allclose(
+                list(policy.weights["arms"][str(action)].values()), wanted, atol=1e-9, rtol=0
+            )
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -202,9 +204,13 @@ def test_open_decisions_are_bounded_and_counted():
     assert (policy.pending, policy.dropped) == (5, 3)
     policy.learn_one(ids[7], 1.0)
     before = policy.to_bytes()
-    for id, words in [(ids[0], "not open any more"), (ids[7], "has had its reward"), (8, "no decision has the id 8")]:
+    for key, words in [
+        (ids[0], "not open any more"),
+        (ids[7], "has had its reward"),
+        (8, "no decision has the id 8"),
+    ]:
         with pytest.raises(ValueError, match=words):
-            policy.learn_one(id, 1.0)
+            policy.learn_one(key, 1.0)
     assert policy.to_bytes() == before
 
 
@@ -228,8 +234,8 @@ def test_many_equals_one_by_one(name):
     decisions = many.decide_many(batch)
     assert [one.decide_one(r.shared, r.actions).action for r in log] == list(decisions.actions)
     many.learn_many(ids=decisions.ids, rewards=np.full(40, 0.25))
-    for id in decisions.ids.tolist():
-        one.learn_one(id, 0.25)
+    for key in decisions.ids.tolist():
+        one.learn_one(key, 0.25)
     assert many.to_bytes() == one.to_bytes()
 
 
@@ -318,7 +324,11 @@ def test_actions_in_every_form_are_the_same_round():
         ({"0": 1.0, "1": 2.0}, [{"0": 3.0}, {"0": 4.0}]),
         ({"0": 1.0, "1": 2.0}, {"first": {"0": 3.0}, "second": {"0": 4.0}}),
     ]
-    arrays = [(np.array([1.0, 2.0]), np.array([[3.0], [4.0]])), ([1, 2], [[3], [4]]), ((1.0, 2.0), [(3.0,), (4.0,)])]
+    arrays = [
+        (np.array([1.0, 2.0]), np.array([[3.0], [4.0]])),
+        ([1, 2], [[3], [4]]),
+        ((1.0, 2.0), [(3.0,), (4.0,)]),
+    ]
     predicted = set()
     for x, actions in forms + arrays:
         policy = bandit.LinUCB()
@@ -359,7 +369,9 @@ def test_the_reward_of_the_better_action_is_learned():
 def vw_probabilities(options, log, names):
     """The probabilities of VW before each round of a log."""
     vowpalwabbit = pytest.importorskip("vowpalwabbit")
-    vw = vowpalwabbit.Workspace(f"--cb_explore_adf -b 24 -q sa --quiet {options} --min_prediction -100 --max_prediction 100")
+    vw = vowpalwabbit.Workspace(
+        f"--cb_explore_adf -b 24 -q sa --quiet {options} --min_prediction -100 --max_prediction 100"
+    )
     found = []
     for x, actions, action, probability, reward, _ in log:
         lines = ["shared |s " + " ".join(f"{n}:{v!r}" for n, v in x.items())]

@@ -63,7 +63,7 @@ def test_a_model_that_raises_leaves_everything_as_it_was():
 
 
 def test_exp4_by_hand():
-    # Two experts: (1, 0) and (0.5, 0.5). p = (0.75, 0.25). Action b with reward 1: shares 0 and 0.1 · 0.5 / 0.25 = 0.2.
+    # Experts (1, 0) and (0.5, 0.5): p = (0.75, 0.25). Action b with reward 1: shares 0 and 0.1 · 0.5 / 0.25 = 0.2.
     policy = bandit.Experts([lambda x, actions: {"a": 1.0, "b": 0.0}, lambda x, actions: {"a": 0.5, "b": 0.5}])
     policy.learn_one(x=None, actions=["a", "b"], action="b", reward=1.0, probability=0.25)
     w = 1 / (1 + math.exp(0.2))

@@ -62,7 +62,7 @@ def test_wrong_text_names_its_line_or_is_skipped(label, words):
         read.extend(stream.read_vw(io.StringIO(text), labels="actions"))
     assert len(read) == 1
     skipping = stream.read_vw(io.StringIO(text), labels="actions", on_error="skip")
-    assert [round.actions for round in skipping] == [[{"a^x": 1.0}], [{"a^z": 1.0}]]
+    assert [entry.actions for entry in skipping] == [[{"a^x": 1.0}], [{"a^z": 1.0}]]
     assert len(skipping.skipped) == 1
 
 
@@ -92,7 +92,7 @@ def test_wrong_json_names_its_line_or_is_skipped(line, words):
 
 def test_unknown_fields_and_skipped_learning_are_reported():
     log = stream.read_dsjson(io.StringIO(f"{dsjson(odd=1)}\n{dsjson(_skipLearn=True, odd=[2])}\n"))
-    assert [round.reward for round in log] == [1.5, None]
+    assert [entry.reward for entry in log] == [1.5, None]
     assert (log.unread, log.not_learned) == ({"odd": 2}, 1)
 
 
@@ -120,8 +120,8 @@ def test_pieces_of_any_size_give_the_same_rounds(tmp_path):
     batches = list(log.chunks())
     assert max(map(len, batches)) <= 1024
     assert sum(map(len, batches)) == 6000
-    assert [r.shared["u^age"] for batch in batches for r in list(batch)[:1]][0] == 1.0
-    assert [round.shared["u^age"] for round in log if round.shared] == [row + 1.0 for row in range(3000)]
+    assert batches[0][0].shared["u^age"] == 1.0
+    assert [entry.shared["u^age"] for entry in log if entry.shared] == [row + 1.0 for row in range(3000)]
 
 
 def test_matrices_and_dicts_are_the_same_rounds():
@@ -153,7 +153,7 @@ def test_a_long_frame():
         }
     )
     log = rounds.Rounds.from_frame(
-        frame, round="visit", shared=["hour"], label="item", taken="shown", probability="p", reward="click"
+        frame, by="visit", shared=["hour"], label="item", taken="shown", probability="p", reward="click"
     )
     assert log[0] == rounds.Round({"hour": 9.0}, {"a": {"price": 1.0}, "b": {"price": 2.0}}, "b", 0.5, 1.0)
     assert log[-1].action == "b"
@@ -183,7 +183,7 @@ def test_labelled_rows_become_rounds():
     log = stream.from_classification([({"x": 1.0}, "b"), ({"x": 2.0}, "a")] * 50, ["a", "b"], seed=4)
     first = list(log)
     assert list(log) == first
-    assert {round.probability for round in first} == {0.5}
-    assert all(round.reward == (round.action == label) for round, label in zip(first, "ba" * 50, strict=True))
+    assert {entry.probability for entry in first} == {0.5}
+    assert all(entry.reward == (entry.action == label) for entry, label in zip(first, "ba" * 50, strict=True))
     with pytest.raises(ValueError, match="one of the classes"):
         list(stream.from_classification([({}, "c")], ["a", "b"]))

@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from millstream import _core
-
 from millstream._core import Decision
 from millstream._measures import Measure
 from millstream._python_loop import check_on_error
 from millstream.bandit.base import Decisions
 from millstream.errors import InvalidType
-
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
 
@@ -24,9 +22,9 @@ __all__ = ["ContextualPolicy"]
 class ContextualPolicy(_core.ContextualPolicy, Measure):
     """A policy that decides by the features of a context and of its actions.
 
-    A context `x` is a dict of features, a vector of numbers or None. `actions` are a list of labels, a dict from label to
-    features, or a list of features (dicts, vectors or a matrix), whose labels are their indices. A string feature is a
-    feature of its own ("city=Bern"); a missing one counts as 0.
+    A context `x` is a dict of features, a vector of numbers or None. `actions` are a list of labels, a dict from
+    label to features, or a list of features (dicts, vectors or a matrix), whose labels are their indices. A string
+    feature is a feature of its own ("city=Bern"); a missing one counts as 0.
     """
 
     role: ClassVar[Role] = POLICY
@@ -47,7 +45,7 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
 
     def learn_one(
         self,
-        id: int | Decision | None = None,
+        id: int | Decision | None = None,  # noqa: A002
         reward: Any = None,
         *,
         x: Any = None,
@@ -58,8 +56,8 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
         """Learn the reward of a decision, or a round of a log.
 
         `learn_one(id, reward)` learns the reward of a decision, whenever it arrives and in any order.
-        `learn_one(x=x, actions=actions, action=action, reward=reward, probability=probability)` learns a round that
-        another policy decided.
+        `learn_one(x=x, actions=actions, action=action, reward=reward, probability=probability)` learns a round
+        that another policy decided.
         """
         if id is not None and x is None and actions is None and action is None and probability is None:
             self._learn_one(id, reward)
@@ -90,11 +88,12 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
         rewards: Any = None,
         on_error: str = "raise",
     ) -> int:
-        """Learn the rounds of a log, or the rewards of decisions, one after the other, exactly as `learn_one` would.
+        """Learn the rounds of a log, or the rewards of decisions, one after the other, exactly as `learn_one`
+        would.
 
-        Rounds without a reward are not learned. `on_error` defines what happens at a round that cannot be learned: with
-        "raise" the call fails and the policy is unchanged; with "stop" it fails and keeps the rounds before; with "skip"
-        the round is skipped. Returns the number of skipped rounds.
+        Rounds without a reward are not learned. `on_error` defines what happens at a round that cannot be learned:
+        with "raise" the call fails and the policy is unchanged; with "stop" it fails and keeps the rounds before;
+        with "skip" the round is skipped. Returns the number of skipped rounds.
         """
         check_on_error(on_error)
         if (rounds is None) == (ids is None):
@@ -127,6 +126,6 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
 
     @property
     def weights(self) -> dict[str, Any]:
-        """The weights of the least squares: of each action without features, and of products of context and action."""
+        """The weights of the least squares: of each action without features, and of the products."""
         state = self.inspect()
         return {"arms": state.get("arms", {}), "products": state.get("products", {})}

@@ -38,11 +38,15 @@ def number(who: str, what: str, value: Any) -> float:
 def labels_of(who: str, actions: Any) -> list[Any]:
     """The labels of actions: a list of labels, the keys of a dict, or the indices of features."""
     if isinstance(actions, (str, bytes)) or not isinstance(actions, (Iterable, Mapping)):
-        raise InvalidType(f"{who}: actions must be a list of labels, a dict or a list of features, got {typed(actions)}")
+        raise InvalidType(
+            f"{who}: actions must be a list of labels, a dict or a list of features, got {typed(actions)}"
+        )
     listed = list(actions)
     if not listed:
         raise InvalidValue(f"{who}: a round must have at least one action, got none")
-    if not isinstance(actions, Mapping) and (isinstance(listed[0], (Mapping, list, tuple)) or np.ndim(listed[0]) > 0):
+    if not isinstance(actions, Mapping) and (
+        isinstance(listed[0], (Mapping, list, tuple)) or np.ndim(listed[0]) > 0
+    ):
         return list(range(len(listed)))
     if len(set(listed)) < len(listed):
         twice = next(label for label in listed if listed.count(label) > 1)
@@ -91,18 +95,18 @@ class ContextInPython(Part):
                 if left < probability:
                     break
                 left -= probability
-        id = self._next
+        own = self._next
         self._next += 1
         probability = probabilities[chosen]
-        self._waiting[id] = (copy.copy(x), copy.copy(actions), chosen, probability)
+        self._waiting[own] = (copy.copy(x), copy.copy(actions), chosen, probability)
         # One decision leaves the window for each that enters it.
-        if self._waiting.pop(id - self.max_pending, None) is not None:
+        if self._waiting.pop(own - self.max_pending, None) is not None:
             self.dropped += 1
-        return Decision(chosen, probability, id)
+        return Decision(chosen, probability, own)
 
     def learn_one(
         self,
-        id: Any = None,
+        id: Any = None,  # noqa: A002
         reward: Any = None,
         *,
         x: Any = None,
@@ -129,7 +133,9 @@ class ContextInPython(Part):
                     f"{who}: learn_one needs the id of a decision, or the actions of a round and the action taken"
                 )
             if action not in labels_of(who, actions):
-                raise InvalidValue(f"{who}: the action taken must be one of the actions of the round, got {quoted(action)}")
+                raise InvalidValue(
+                    f"{who}: the action taken must be one of the actions of the round, got {quoted(action)}"
+                )
             if probability is not None:
                 probability = number(who, "probability", probability)
                 if not 0.0 < probability <= 1.0:
@@ -137,13 +143,15 @@ class ContextInPython(Part):
             self._teach(x, actions, action, value, probability)
         self.learned += 1
 
-    def _key(self, id: Any) -> int:
-        key = id.id if isinstance(id, Decision) else id
+    def _key(self, given: Any) -> int:
+        key = given.id if isinstance(given, Decision) else given
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
-            raise InvalidType(f"{self._who}: the id of a decision must be an integer, got {typed(id)}")
+            raise InvalidType(f"{self._who}: the id of a decision must be an integer, got {typed(given)}")
         if key not in self._waiting:
             known = 0 <= key < self._next
-            why = "is not open: it had its reward, or was dropped (raise max_pending)" if known else "was never made"
+            why = (
+                "is not open: it had its reward, or was dropped (raise max_pending)" if known else "was never made"
+            )
             raise InvalidValue(f"{self._who}: decision {key} {why}")
         return int(key)
 
@@ -155,12 +163,12 @@ class ContextInPython(Part):
     def probabilities_many(self, rounds: Any) -> Ragged:
         """The probabilities of rounds, exactly as by `probabilities_one`; changes nothing."""
         batch = as_rounds(rounds)
-        found = [list(self.probabilities_one(round.shared, round.actions).values()) for round in batch]
+        found = [list(self.probabilities_one(entry.shared, entry.actions).values()) for entry in batch]
         return Ragged([p for row in found for p in row], batch.counts)
 
     def decide_many(self, rounds: Any) -> Decisions:
         """Choose an action in each round, exactly as `decide_one` would."""
-        made = [self.decide_one(round.shared, round.actions) for round in as_rounds(rounds)]
+        made = [self.decide_one(entry.shared, entry.actions) for entry in as_rounds(rounds)]
         return Decisions(
             [decision.action for decision in made],
             np.array([decision.probability for decision in made], dtype=np.float64),
@@ -172,15 +180,17 @@ class ContextInPython(Part):
         found: list[float] = []
         batch = as_rounds(rounds)
 
-        def step(round: Any) -> None:
-            found.extend(self.probabilities_one(round.shared, round.actions).values())
-            self._learn_round(round)
+        def step(entry: Any) -> None:
+            found.extend(self.probabilities_one(entry.shared, entry.actions).values())
+            self._learn_round(entry)
 
         self._each(list(batch), step, on_error)
         return Ragged(found, batch.counts)
 
-    def learn_many(self, rounds: Any = None, *, ids: Any = None, rewards: Any = None, on_error: str = "raise") -> int:
-        """Learn the rounds of a log, or the rewards of decisions, one after the other, exactly as `learn_one` would."""
+    def learn_many(
+        self, rounds: Any = None, *, ids: Any = None, rewards: Any = None, on_error: str = "raise"
+    ) -> int:
+        """Learn the rounds of a log, or the rewards of decisions, exactly as `learn_one` would."""
         if (rounds is None) == (ids is None):
             raise InvalidType(f"{self._who}: learn_many needs rounds, or the ids of decisions and their rewards")
         if rounds is not None:
@@ -188,14 +198,14 @@ class ContextInPython(Part):
         pairs = list(zip(ids, rewards, strict=True))
         return self._each(pairs, lambda pair: self.learn_one(*pair), on_error)
 
-    def _learn_round(self, round: Any) -> None:
-        if round.action is not None and round.reward is not None:
+    def _learn_round(self, entry: Any) -> None:
+        if entry.action is not None and entry.reward is not None:
             self.learn_one(
-                x=round.shared,
-                actions=round.actions,
-                action=round.action,
-                reward=round.reward,
-                probability=round.probability,
+                x=entry.shared,
+                actions=entry.actions,
+                action=entry.action,
+                reward=entry.reward,
+                probability=entry.probability,
             )
 
     def _each(self, items: list[Any], learn: Any, on_error: str) -> int:

@@ -15,12 +15,13 @@ __all__ = ["Contextual"]
 class Contextual(ContextualPolicy):
     """Any regressor as the model of rewards, under any explorer.
 
-    Without a model, the rewards are learned by exact least squares, as `LinUCB` does; with the default explorer this has
-    the lowest regret in our benchmarks. Pass a model where the number of weights is large (linear models cost no more than
-    the features present) or the reward is no linear function of products (trees, forests, kernels, your own class).
+    Without a model, the rewards are learned by exact least squares, as `LinUCB` does; with the default explorer
+    this has the lowest regret in our benchmarks. Pass a model where the number of weights is large (linear models
+    cost no more than the features present) or the reward is no linear function of products (trees, forests,
+    kernels, your own class).
 
-    A linear model gets the products of the features of context and action besides both sides alone: without products, the
-    context could not change which action is best. Other models get both sides alone.
+    A linear model gets the products of the features of context and action besides both sides alone: without
+    products, the context could not change which action is best. Other models get both sides alone.
 
     Parameters
     ----------
@@ -31,12 +32,12 @@ class Contextual(ContextualPolicy):
         `SquareCB`.
     estimate
         How the rewards of a round become examples. "dm" learns the action taken as it is; "mtr" weights it by
-        1 / (K p), where p is its probability, and with `SquareCB` by 1 / K as VW does; "ips" learns r / p for the action taken and 0 for the others; "dr" learns
-        the prediction of a second model for all actions, plus its error over p for the action taken. None for "dm" with
-        least squares, otherwise "mtr".
+        1 / (K p), where p is its probability, and with `SquareCB` by 1 / K as VW does; "ips" learns r / p for the
+        action taken and 0 for the others; "dr" learns the prediction of a second model for all actions, plus its
+        error over p for the action taken. None for "dm" with least squares, otherwise "mtr".
     reward_range
-        Lowest and highest reward; others are refused, and the model learns the difference to the middle. None for any
-        finite reward.
+        Lowest and highest reward; others are refused, and the model learns the difference to the middle. None for
+        any finite reward.
     products
         Whether the model gets products of context and action; None for linear models only.
     l2

@@ -18,10 +18,10 @@ class Experts(ContextInPython):
     """Exp4: learn which of several experts to follow.
 
     An expert is a policy with context, or a function of context and actions that returns a dict from action to
-    probability. The policy mixes the experts' probabilities by weights, with a part `gamma` that is uniform. After a
-    reward, the weight of an expert is multiplied by exp(`learning_rate` × r q(a) / p(a)), where r is the reward as a
-    fraction of `reward_range`, q(a) the expert's probability of the action taken, and p(a) the mixture's. Its regret to
-    the best expert is bounded for any sequence of rewards. The experts themselves do not learn.
+    probability. The policy mixes the experts' probabilities by weights, with a part `gamma` that is uniform. After
+    a reward, the weight of an expert is multiplied by exp(`learning_rate` × r q(a) / p(a)), where r is the reward
+    as a fraction of `reward_range`, q(a) the expert's probability of the action taken, and p(a) the mixture's. Its
+    regret to the best expert is bounded for any sequence of rewards. The experts themselves do not learn.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ class Experts(ContextInPython):
 
     References
     ----------
-    Auer, P., Cesa-Bianchi, N., Freund, Y. and Schapire, R. (2002). The nonstochastic multiarmed bandit problem, figure 4.
+    Auer, P., Cesa-Bianchi, N., Freund, Y. and Schapire, R. (2002). The nonstochastic multiarmed bandit problem,
+    figure 4.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Experts(ContextInPython):
             raise InvalidValue(f"{who}: gamma must be in [0, 1], got {gamma}")
         low, high = reward_range
         if not (math.isfinite(high - low) and low < high):
-            raise InvalidValue(f"{who}: reward_range must be a lowest and a higher highest reward, got {reward_range}")
+            raise InvalidValue(
+                f"{who}: reward_range must be a lowest and a higher highest reward, got {reward_range}"
+            )
         self.experts, self.learning_rate, self.gamma = list(experts), learning_rate, gamma
         self.reward_range, self.max_pending, self.seed = reward_range, max_pending, seed
         #: The logarithm of the weight of each expert; the largest is 0.
@@ -101,10 +104,14 @@ class Experts(ContextInPython):
             ask = getattr(expert, "probabilities_one", expert)
             p = ask(x, actions)
             if not isinstance(p, Mapping) or set(p) != set(labels):
-                raise InvalidValue(f"{self._who}: an expert must give a probability to each action, got {typed(p)}")
+                raise InvalidValue(
+                    f"{self._who}: an expert must give a probability to each action, got {typed(p)}"
+                )
             numbers = [float(p[label]) for label in labels]
             if not (all(q >= 0.0 for q in numbers) and abs(math.fsum(numbers) - 1.0) < 1e-6):
-                raise InvalidValue(f"{self._who}: the probabilities of an expert must be >= 0 and sum to 1, got {numbers}")
+                raise InvalidValue(
+                    f"{self._who}: the probabilities of an expert must be >= 0 and sum to 1, got {numbers}"
+                )
             found.append(numbers)
         return found
 

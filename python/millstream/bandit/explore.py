@@ -1,7 +1,7 @@
 """Explorers: how a policy with context turns predicted rewards into probabilities of actions.
 
-`bandit.Contextual(explore=…)` takes one of them, or its name in lower case, such as "squarecb". `probabilities` shows
-what an explorer does with given predictions.
+`bandit.Contextual(explore=…)` takes one of them, or its name in lower case, such as "squarecb". `probabilities`
+shows what an explorer does with given predictions.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class Softmax(Explorer):
 class SquareCB(Explorer):
     """Inverse gap weighting: the probability of an action falls with its distance to the best.
 
-    With K actions, predicted rewards f and γ = `gamma_scale` × t^`gamma_exponent` after t rounds, an action that is not
-    best has the probability 1 / (K + γ (f_best − f)); the best one gets the rest. Choose it where rewards must be
-    explored by any regressor, with a guarantee that depends on its squared error alone.
+    With K actions, predicted rewards f and γ = `gamma_scale` × t^`gamma_exponent` after t rounds, an action that
+    is not best has the probability 1 / (K + γ (f_best − f)); the best one gets the rest. Choose it where rewards
+    must be explored by any regressor, with a guarantee that depends on its squared error alone.
 
     Parameters
     ----------
@@ -117,7 +117,8 @@ class SquareCB(Explorer):
 
     References
     ----------
-    Foster, D. and Rakhlin, A. (2020). Beyond UCB: optimal and efficient contextual bandits with regression oracles.
+    Foster, D. and Rakhlin, A. (2020). Beyond UCB: optimal and efficient contextual bandits with regression
+    oracles.
     """
 
     name = "bandit.explore.SquareCB"
@@ -129,17 +130,17 @@ class SquareCB(Explorer):
 class RegCB(Explorer):
     """Confidence bounds of the regressor: the highest upper bound, or every action that may be best.
 
-    The bounds are those of all weights whose squared error is at most Δ = `mellowness` × ln(K t) × range² above the
-    least. With exact least squares they are f ± √(Δ xᵀ A⁻¹ x), which is what `bandit.Contextual` uses by default; other
-    models have no bounds and are refused.
+    The bounds are those of all weights whose squared error is at most Δ = `mellowness` × ln(K t) × range² above
+    the least. With exact least squares they are f ± √(Δ xᵀ A⁻¹ x), which is what `bandit.Contextual` uses by
+    default; other models have no bounds and are refused.
 
     Parameters
     ----------
     mellowness
         Width of the confidence bounds.
     optimistic
-        Whether to take the action with the highest upper bound; otherwise all actions whose upper bound is above every
-        lower bound are equally likely.
+        Whether to take the action with the highest upper bound; otherwise all actions whose upper bound is above
+        every lower bound are equally likely.
 
     Examples
     --------
@@ -150,8 +151,8 @@ class RegCB(Explorer):
 
     References
     ----------
-    Foster, D., Agarwal, A., Dudík, M., Luo, H. and Schapire, R. (2018). Practical contextual bandits with regression
-    oracles.
+    Foster, D., Agarwal, A., Dudík, M., Luo, H. and Schapire, R. (2018). Practical contextual bandits with
+    regression oracles.
     """
 
     name = "bandit.explore.RegCB"
@@ -163,8 +164,8 @@ class RegCB(Explorer):
 class Bag(Explorer):
     """Votes of several models, each of which learns a resample of the stream.
 
-    Each model learns a round as often as a draw from the Poisson distribution with mean 1 says; the probability of an
-    action is the fraction of models that predict the highest reward for it.
+    Each model learns a round as often as a draw from the Poisson distribution with mean 1 says; the probability of
+    an action is the fraction of models that predict the highest reward for it.
 
     Parameters
     ----------

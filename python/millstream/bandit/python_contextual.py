@@ -21,7 +21,7 @@ __all__ = ["PythonContextual"]
 
 
 class PythonContextual(ContextInPython):
-    """`Contextual` over a regressor in Python: it gets a dict with the features of the context and of the action."""
+    """`Contextual` over a regressor in Python: it gets the features of context and action as one dict."""
 
     def __init__(
         self,
@@ -41,7 +41,9 @@ class PythonContextual(ContextInPython):
         if estimate not in (None, "dm", "mtr", "ips", "dr"):
             raise InvalidValue(f"{who}: estimate must be 'dm', 'mtr', 'ips' or 'dr', got {estimate!r}")
         if reward_range is not None and not (len(reward_range) == 2 and reward_range[0] < reward_range[1]):
-            raise InvalidValue(f"{who}: reward_range must be a lowest and a higher highest reward, got {reward_range}")
+            raise InvalidValue(
+                f"{who}: reward_range must be a lowest and a higher highest reward, got {reward_range}"
+            )
         self.model, self.explore, self.estimate, self.reward_range = model, explore, estimate, reward_range
         self.products, self.l2, self.max_pending = products, l2, max_pending
         self.max_features, self.seed = max_features, seed
@@ -85,20 +87,28 @@ class PythonContextual(ContextInPython):
         else:
             listed = list(actions)
             bare = listed == labels and not isinstance(listed[0], (Mapping, list, tuple, np.ndarray))
-            own = [{"action": label} if bare else _features(item, "a") for item, label in zip(listed, labels, strict=True)]
+            own = [
+                {"action": label} if bare else _features(item, "a")
+                for item, label in zip(listed, labels, strict=True)
+            ]
         if self.products:
             own = [
                 {**row, **{f"{s} × {a}": v * w for s, v in shared.items() for a, w in row.items() if _both(v, w)}}
                 for row in own
             ]
-        return [{**shared, **{name if name not in shared else f"action {name}": v for name, v in row.items()}} for row in own]
+        return [
+            {**shared, **{name if name not in shared else f"action {name}": v for name, v in row.items()}}
+            for row in own
+        ]
 
     def _teach(self, x: Any, actions: Any, action: Any, reward: float, probability: float | None) -> None:
         labels = labels_of(self._who, actions)
         rows, place = self._rows(x, actions, labels), labels.index(action)
         estimate = self.estimate or "mtr"
         if probability is None and estimate != "dm":
-            raise InvalidValue(f"{self._who}: probability of the action taken must be given with this estimate, got none")
+            raise InvalidValue(
+                f"{self._who}: probability of the action taken must be given with this estimate, got none"
+            )
         p = 1.0 if probability is None else probability
         lessons = [(rows[place], reward, 1.0 / (p * len(rows)) if estimate == "mtr" else 1.0)]
         direct = self.models[-1] if estimate == "dr" else None
@@ -113,7 +123,9 @@ class PythonContextual(ContextInPython):
             if direct is not None:
                 rollback.teach(direct, rows[place], reward, 1.0)
             for index, model in enumerate(self.models[: self._votes]):
-                copies = 1 if self._votes == 1 or (index == 0 and self._explorer.greedify) else _poisson(self._random)
+                copies = (
+                    1 if self._votes == 1 or (index == 0 and self._explorer.greedify) else _poisson(self._random)
+                )
                 for row, target, w in lessons if copies else ():
                     rollback.teach(model, row, target, w * copies)
         except BaseException:
@@ -136,7 +148,9 @@ def _explorer(who: str, given: Any) -> Any:
     if not isinstance(given, explorers.Explorer):
         raise InvalidType(f"{who}: explore must be an explorer, got {shown_part(given)}")
     if isinstance(given, (explorers.RegCB, explorers.Cover)):
-        raise InvalidValue(f"{who}: explore.{type(given).__name__} needs a model of millstream, got one written in Python")
+        raise InvalidValue(
+            f"{who}: explore.{type(given).__name__} needs a model of millstream, got one written in Python"
+        )
     return given
 
 

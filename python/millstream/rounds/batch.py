@@ -42,8 +42,8 @@ class Rounds:
     @classmethod
     def of(cls, rounds: Iterable[Round | Mapping[str, Any] | tuple[Any, ...]]) -> Rounds:
         """From rounds, or dicts with their fields: shared, actions, action, probability, reward."""
-        given = [_as_round(round) for round in rounds]
-        labels = [_labels(round.actions) for round in given]
+        given = [_as_round(entry) for entry in rounds]
+        labels = [_labels(entry.actions) for entry in given]
         try:
             batch = _core.RoundBatch.from_rounds(
                 [(r.shared, r.actions, r.action, _float(r.probability), _float(r.reward)) for r in given]
@@ -70,9 +70,7 @@ class Rounds:
         n = len(each) if left is None else len(left)
         fixed = right if each is None else None
         try:
-            batch = _core.RoundBatch.from_arrays(
-                left, fixed, each, *_outcomes(n, action, probability, reward)
-            )
+            batch = _core.RoundBatch.from_arrays(left, fixed, each, *_outcomes(n, action, probability, reward))
         except MillstreamError as error:
             raise error.by("rounds") from None
         return cls(batch)
@@ -82,7 +80,7 @@ class Rounds:
         cls,
         frame: Any,
         *,
-        round: str,
+        by: str,
         shared: Sequence[str] = (),
         label: str | None = None,
         taken: str | None = None,
@@ -95,21 +93,23 @@ class Rounds:
         ----------
         frame
             A pandas, polars or Arrow frame, or rows as dicts.
-        round
+        by
             Column that identifies the round.
         shared
-            Columns of the context; they are read from the first row of a round. All others are features of the action.
+            Columns of the context; they are read from the first row of a round. All others are features of the
+            action.
         label
-            Column with the label of the action. Without other columns, the label is all that is known of the action.
+            Column with the label of the action. Without other columns, the label is all that is known of the
+            action.
         taken
             Column that is true for the action taken; probability and reward are read from its row.
         """
-        named = {round, *shared, label, taken, probability, reward}
+        named = {by, *shared, label, taken, probability, reward}
         found: list[Round] = []
         key: Any = object()
         for row in _frames.dicts(frame):
-            if row[round] != key:
-                key = row[round]
+            if row[by] != key:
+                key = row[by]
                 found.append(Round({name: row[name] for name in shared}, {}, id=key))
             features = {name: value for name, value in row.items() if name not in named}
             actions = found[-1].actions
@@ -131,19 +131,19 @@ class Rounds:
     def __len__(self) -> int:
         return len(self.batch)
 
-    def labels(self, round: int) -> Any:
+    def labels(self, entry: int) -> Any:
         """The labels of the actions of a round."""
         if self._labels is not None:
-            return self._labels[round]
-        actions = self.batch.round(round)[1]
+            return self._labels[entry]
+        actions = self.batch.round(entry)[1]
         return range(len(actions)) if actions and isinstance(actions[0], dict) else actions
 
     def labels_at(self, places: Any) -> Any:
         """The labels of one action of each round, given by its place."""
         return _frames.pack_answers([self.labels(row)[place] for row, place in enumerate(places.tolist())])
 
-    def __getitem__(self, round: int) -> Round:
-        index = round + len(self) if round < 0 else round
+    def __getitem__(self, entry: int) -> Round:
+        index = entry + len(self) if entry < 0 else entry
         shared, actions, place, probability, reward = self.batch.round(index)
         labels = self.labels(index)
         if actions and isinstance(actions[0], dict) and not isinstance(labels, range):
@@ -151,7 +151,7 @@ class Rounds:
         return Round(shared, actions, None if place is None else labels[place], probability, reward)
 
     def __iter__(self) -> Iterator[Round]:
-        return (self[round] for round in range(len(self)))
+        return (self[entry] for entry in range(len(self)))
 
     @property
     def actions(self) -> Any:
@@ -187,11 +187,11 @@ def as_rounds(rounds: Any) -> Rounds:
     return Rounds.of(rounds)
 
 
-def _as_round(round: Any) -> Round:
-    if isinstance(round, Round):
-        return round
+def _as_round(entry: Any) -> Round:
+    if isinstance(entry, Round):
+        return entry
     try:
-        return Round(**round) if isinstance(round, Mapping) else Round(*round)
+        return Round(**entry) if isinstance(entry, Mapping) else Round(*entry)
     except TypeError:
         fields = ", ".join(Round._fields)
         raise InvalidType(f"rounds: a round must have the fields {fields}, got {typed(round)}") from None

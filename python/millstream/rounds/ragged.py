@@ -34,12 +34,12 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def __getitem__(self, round: int) -> Any:
-        end = self._ends[round]
-        return self.values[end - self.counts[round] : end]
+    def __getitem__(self, entry: int) -> Any:
+        end = self._ends[entry]
+        return self.values[end - self.counts[entry] : end]
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[round] for round in range(len(self)))
+        return (self[entry] for entry in range(len(self)))
 
     def at(self, places: Any) -> Any:
         """The number of one action of each round, given by its place."""

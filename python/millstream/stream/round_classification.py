@@ -31,7 +31,9 @@ class ClassificationRounds:
         known = set(self.classes)
         for x, label in self.rows:
             if label not in known:
-                raise InvalidValue(f"stream.from_classification: the label must be one of the classes, got {quoted(label)}")
+                raise InvalidValue(
+                    f"stream.from_classification: the label must be one of the classes, got {quoted(label)}"
+                )
             action = draw.choice(self.classes)
             reward = float(action == label) if self._reward is None else float(self._reward(action, label))
             yield Round(x, self.classes, action, 1.0 / len(self.classes), reward)
@@ -46,8 +48,8 @@ def from_classification(
 ) -> ClassificationRounds:
     """Turn labelled rows into rounds of a log: the classes are the actions, and a right one is rewarded with 1.
 
-    The log is that of a policy which takes each class with the same probability, so that any policy with context can
-    learn from it and be evaluated on it, against the truth that the labels tell.
+    The log is that of a policy which takes each class with the same probability, so that any policy with context
+    can learn from it and be evaluated on it, against the truth that the labels tell.
 
     Parameters
     ----------

@@ -16,9 +16,11 @@ __all__ = ["RoundFile", "read_dsjson"]
 
 
 class RoundFile:
-    """A file of rounds: an iterable of rounds, or of batches by `chunks`. Created by `read_vw` and `read_dsjson`."""
+    """A file of rounds: iterate over it, or over its `chunks`. Created by `read_vw` and `read_dsjson`."""
 
-    def __init__(self, path: Any, *, maker: str, json: bool, on_error: str, follow: bool, idle: float | None) -> None:
+    def __init__(
+        self, path: Any, *, maker: str, json: bool, on_error: str, follow: bool, idle: float | None
+    ) -> None:
         if on_error not in ("raise", "skip"):
             raise InvalidValue(f"{maker}: on_error must be 'raise' or 'skip', got {quoted(on_error)}")
         self.path, self.on_error = path, on_error
@@ -88,17 +90,17 @@ def read_dsjson(
     """Read a log of decisions in Vowpal Wabbit's JSON of decision services ("dsjson").
 
     A line is a round: the context and its actions in `c`, the action taken in `_labelIndex`, its probability in
-    `_label_probability` and the negative reward in `_label_cost`. The name of a feature is `namespace^feature`, and a
-    string is a feature of its own, `namespace^feature=string`. A round with `_skipLearn` has no reward, and is counted in
-    `not_learned`. Fields that have no meaning here are counted by name in `unread`.
+    `_label_probability` and the negative reward in `_label_cost`. The name of a feature is `namespace^feature`,
+    and a string is a feature of its own, `namespace^feature=string`. A round with `_skipLearn` has no reward, and
+    is counted in `not_learned`. Fields that have no meaning here are counted by name in `unread`.
 
     Parameters
     ----------
     path
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     on_error
-        `"raise"`: an unreadable round ends the stream with an error that names its line, after the rounds before it;
-        `"skip"`: it is skipped and counted in `skipped`.
+        `"raise"`: an unreadable round ends the stream with an error that names its line, after the rounds before
+        it; `"skip"`: it is skipped and counted in `skipped`.
     follow
         Whether to wait at the end of the file for more lines, like `tail -f`.
     idle

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from millstream._echo import quoted, typed
@@ -20,10 +21,11 @@ _SPECIAL = re.compile(r"[\s|:]")
 
 
 def write_vw(log: Any, path: Any) -> int:
-    """Write a log as Vowpal Wabbit's text of actions, which `read_vw(labels="actions")` reads. Returns the number of rounds.
+    """Write a log as Vowpal Wabbit's text of actions, which `read_vw(labels="actions")` reads. Returns the number
+    of rounds.
 
-    A feature named "namespace^feature" goes to its namespace; others get the namespace "s" of the context or "a" of the
-    actions. An action without features is written as the feature `action=label`.
+    A feature named "namespace^feature" goes to its namespace; others get the namespace "s" of the context or "a"
+    of the actions. An action without features is written as the feature `action=label`.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def write_vw(log: Any, path: Any) -> int:
 
 
 def write_dsjson(log: Any, path: Any) -> int:
-    """Write a log in Vowpal Wabbit's JSON of decision services, which `read_dsjson` reads. Returns the number of rounds.
+    """Write a log in Vowpal Wabbit's JSON of decision services, which `read_dsjson` reads. Returns the number of
+    rounds.
 
     Parameters
     ----------
@@ -77,15 +80,15 @@ def _write(who: str, log: Any, path: Any, form: Any) -> int:
         return _write_to(who, log, path, form)
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidType(f"{who}: path must be a path or an open file, got {typed(path)}")
-    with open(path, "w", encoding="utf-8") as file:
+    with Path(path).open("w", encoding="utf-8") as file:
         return _write_to(who, log, file, form)
 
 
 def _write_to(who: str, log: Any, file: IO[str], form: Any) -> int:
     count = 0
     for batch in _batches(log):
-        for round in batch:
-            file.write(form(who, round))
+        for entry in batch:
+            file.write(form(who, entry))
             count += 1
     return count
 
@@ -103,24 +106,26 @@ def _batches(log: Any) -> Iterator[Rounds]:
         yield item if isinstance(item, Rounds) else as_rounds([item])
 
 
-def _actions(round: Round) -> tuple[list[Mapping[Any, float]], int | None]:
+def _actions(entry: Round) -> tuple[list[Mapping[Any, float]], int | None]:
     """The features of each action, and the place of the action taken."""
-    given = round.actions
+    given = entry.actions
     labels = list(given) if isinstance(given, Mapping) or not given or not isinstance(given[0], Mapping) else None
     if isinstance(given, Mapping):
         features = list(given.values())
     else:
         features = list(given) if labels is None else [{f"action={label}": 1.0} for label in labels]
-    if round.action is None:
+    if entry.action is None:
         return features, None
-    return features, round.action if labels is None else labels.index(round.action)
+    return features, entry.action if labels is None else labels.index(entry.action)
 
 
-def _outcome(who: str, round: Round) -> tuple[float, float]:
+def _outcome(who: str, entry: Round) -> tuple[float, float]:
     """The cost and the probability of the action taken."""
-    if round.reward is None or round.probability is None:
-        raise InvalidValue(f"{who}: a round with an action taken must have its probability and reward, got {round!r:.80}")
-    return (0.0 if round.reward == 0 else -round.reward), round.probability
+    if entry.reward is None or entry.probability is None:
+        raise InvalidValue(
+            f"{who}: a round with an action taken must have its probability and reward, got {round!r:.80}"
+        )
+    return (0.0 if entry.reward == 0 else -entry.reward), entry.probability
 
 
 def _spaces(features: Mapping[Any, float], other: str) -> dict[str, dict[str, float]]:
@@ -132,29 +137,31 @@ def _spaces(features: Mapping[Any, float], other: str) -> dict[str, dict[str, fl
     return found
 
 
-def _as_text(who: str, round: Round) -> str:
+def _as_text(who: str, entry: Round) -> str:
     def part(features: Mapping[Any, float], other: str) -> str:
         words = []
         for space, own in _spaces(features, other).items():
             words.append(f"|{space}")
             for name, value in own.items():
                 if _SPECIAL.search(space + name) or not math.isfinite(value):
-                    raise InvalidValue(f"{who}: a feature must have no space, '|' or ':' in its name, got {quoted(name)}")
+                    raise InvalidValue(
+                        f"{who}: a feature must have no space, '|' or ':' in its name, got {quoted(name)}"
+                    )
                 words.append(name if value == 1.0 and "=" in name else f"{name}:{value!r}")
         return " ".join(words) if words else "|"
 
-    features, place = _actions(round)
-    lines = [f"shared {part(round.shared, 's')}"] if round.shared else []
+    features, place = _actions(entry)
+    lines = [f"shared {part(round.shared, 's')}"] if entry.shared else []
     for index, own in enumerate(features):
         label = ""
         if index == place:
-            cost, probability = _outcome(who, round)
+            cost, probability = _outcome(who, entry)
             label = f"0:{cost!r}:{probability!r} "
         lines.append(label + part(own, "a"))
     return "\n".join(lines) + "\n\n"
 
 
-def _as_json(who: str, round: Round) -> str:
+def _as_json(who: str, entry: Round) -> str:
     def tree(features: Mapping[Any, float], other: str) -> dict[str, Any]:
         spaces = _spaces(features, other)
         return {
@@ -162,16 +169,16 @@ def _as_json(who: str, round: Round) -> str:
             for space, own in spaces.items()
         }
 
-    features, place = _actions(round)
+    features, place = _actions(entry)
     line: dict[str, Any] = {}
     if place is not None:
-        cost, probability = _outcome(who, round)
+        cost, probability = _outcome(who, entry)
         line |= {
             "_label_cost": cost,
             "_label_probability": probability,
             "_label_Action": place + 1,
             "_labelIndex": place,
         }
-    shared = tree(round.shared, "s") if round.shared else {}
+    shared = tree(entry.shared, "s") if entry.shared else {}
     line["c"] = {**shared, "_multi": [tree(own, "a") for own in features]}
     return json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n"

@@ -76,8 +76,8 @@ def read_vw(
         `intercept=False` with the constant to match VW.
     labels
         `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
-        a fraction is an error; `"number"`: always floats; `"actions"`: rounds of `--cb_adf` with the action taken, its
-        cost and probability, as `rounds.Rounds` with the negative cost as reward. These keep names
+        a fraction is an error; `"number"`: always floats; `"actions"`: rounds of `--cb_adf` with the action taken,
+        its cost and probability, as `rounds.Rounds` with the negative cost as reward. These keep names
         ("namespace^feature") and ignore `bits` and `constant`.
     on_error
         `"raise"`: an unreadable line ends the stream with an error that names its line and column, after the rows
