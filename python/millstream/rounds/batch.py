@@ -67,7 +67,7 @@ class Rounds:
             raise InvalidValue(f"rounds: shared has {len(left)} rounds and actions {len(each)}")
         if left is None and each is None:
             raise InvalidType("rounds: without shared features, actions must be n × k × m")
-        n = len(each) if left is None else len(left)
+        n = len(right) if left is None else len(left)
         fixed = right if each is None else None
         try:
             batch = _core.RoundBatch.from_arrays(left, fixed, each, *_outcomes(n, action, probability, reward))
@@ -147,7 +147,8 @@ class Rounds:
         shared, actions, place, probability, reward = self.batch.round(index)
         labels = self.labels(index)
         if actions and isinstance(actions[0], dict) and not isinstance(labels, range):
-            actions = dict(zip(labels, actions, strict=True))
+            named = dict(zip(labels, actions, strict=True))
+            return Round(shared, named, None if place is None else labels[place], probability, reward)
         return Round(shared, actions, None if place is None else labels[place], probability, reward)
 
     def __iter__(self) -> Iterator[Round]:

@@ -123,7 +123,7 @@ def _outcome(who: str, entry: Round) -> tuple[float, float]:
     """The cost and the probability of the action taken."""
     if entry.reward is None or entry.probability is None:
         raise InvalidValue(
-            f"{who}: a round with an action taken must have its probability and reward, got {round!r:.80}"
+            f"{who}: a round with an action taken must have its probability and reward, got {entry!r:.80}"
         )
     return (0.0 if entry.reward == 0 else -entry.reward), entry.probability
 
@@ -135,6 +135,12 @@ def _spaces(features: Mapping[Any, float], other: str) -> dict[str, dict[str, fl
         space, hat, short = str(name).partition("^")
         found.setdefault(space if hat else other, {})[short if hat else space] = value
     return found
+
+
+def _pair(name: str, value: float) -> tuple[str, Any]:
+    """A feature as it was before `feature=string` became a name of its own."""
+    short, equals, word = name.partition("=")
+    return (short, word) if equals and value == 1.0 else (name, value)
 
 
 def _as_text(who: str, entry: Round) -> str:
@@ -151,7 +157,7 @@ def _as_text(who: str, entry: Round) -> str:
         return " ".join(words) if words else "|"
 
     features, place = _actions(entry)
-    lines = [f"shared {part(round.shared, 's')}"] if entry.shared else []
+    lines = [f"shared {part(entry.shared, 's')}"] if entry.shared else []
     for index, own in enumerate(features):
         label = ""
         if index == place:
@@ -164,10 +170,7 @@ def _as_text(who: str, entry: Round) -> str:
 def _as_json(who: str, entry: Round) -> str:
     def tree(features: Mapping[Any, float], other: str) -> dict[str, Any]:
         spaces = _spaces(features, other)
-        return {
-            space: dict(name.split("=", 1) if "=" in name and v == 1.0 else (name, v) for name, v in own.items())
-            for space, own in spaces.items()
-        }
+        return {space: dict(_pair(name, v) for name, v in own.items()) for space, own in spaces.items()}
 
     features, place = _actions(entry)
     line: dict[str, Any] = {}
