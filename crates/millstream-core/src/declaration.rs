@@ -1,5 +1,6 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::bandit::contextual::{explore::Explorer, Policy as ContextualPolicy};
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -47,6 +48,8 @@ pub enum Role {
     Optimizer,
     Loss,
     Schedule,
+    /// How a contextual policy explores.
+    Explorer,
     /// Measures how similar two examples are.
     Kernel,
     /// Finds nearest neighbours.
@@ -58,7 +61,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 21] = [
+    pub const ALL: [Role; 22] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -76,6 +79,7 @@ impl Role {
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
+        Role::Explorer,
         Role::Kernel,
         Role::SearchEngine,
         Role::Generator,
@@ -110,6 +114,7 @@ impl Role {
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
+            Role::Explorer => "explorer",
             Role::Kernel => "kernel",
             Role::SearchEngine => "search_engine",
             Role::Generator => "generator",
@@ -127,6 +132,7 @@ pub enum Built {
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
     Policy(Box<dyn Policy>),
+    ContextualPolicy(Box<ContextualPolicy>),
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
@@ -139,6 +145,7 @@ pub enum Built {
     FullVectorOptimizer(FullVectorOptimizer),
     Loss(Loss),
     Schedule(Schedule),
+    Explorer(Explorer),
     Kernel(Kernel),
     SearchEngine(SearchEngine),
     Generator(Box<dyn Generator>),
@@ -155,6 +162,7 @@ impl Built {
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
             | Built::Policy(_)
+            | Built::ContextualPolicy(_)
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
@@ -166,6 +174,7 @@ impl Built {
             | Built::FullVectorOptimizer(_)
             | Built::Loss(_)
             | Built::Schedule(_)
+            | Built::Explorer(_)
             | Built::Kernel(_)
             | Built::SearchEngine(_)
             | Built::Generator(_) => None,

@@ -85,6 +85,12 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    /// Σ wᵢ xᵢ over some coordinates, without the intercept, if its prediction is a linear function of numbers; None for
+    /// other learners. Coordinates without a weight count as 0.
+    fn linear_part(&self, _indices: &[u32], _x: &[f64]) -> Option<f64> {
+        None
+    }
+
     fn decision_function(&self) -> Option<&dyn DecisionFunction> {
         None
     }

@@ -72,6 +72,7 @@ pub mod policy;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;
+pub mod rounds;
 pub mod row;
 pub mod sampler;
 pub mod sampling;

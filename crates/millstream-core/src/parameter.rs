@@ -412,6 +412,11 @@ impl<'a> Arguments<'a> {
         Arguments { who, values }
     }
 
+    /// A copy of all values, to change some of them.
+    pub fn clone_values(&self) -> Map<String, Value> {
+        self.values.clone()
+    }
+
     pub fn value(&self, name: &str) -> Result<&'a Value> {
         self.values.get(name).ok_or_else(|| self.absent(name))
     }

@@ -6,6 +6,7 @@ mod any_held;
 mod arms;
 mod borrowed_rows;
 mod buffer_pool;
+mod contextual;
 mod covariances;
 mod dates;
 mod dict_batch;
@@ -26,6 +27,8 @@ mod outcomes;
 mod part;
 mod peak;
 mod prequential;
+mod round_batch;
+mod round_reader;
 mod samples;
 mod saved;
 mod series;
@@ -48,6 +51,8 @@ mod _core {
     use crate::arms::{Decision, Policy, World};
     #[pymodule_export]
     use crate::buffer_pool::{BufferPool, ParsedRows};
+    #[pymodule_export]
+    use crate::contextual::ContextualPolicy;
     #[pymodule_export]
     use crate::covariances::CovarianceEstimator;
     #[pymodule_export]
@@ -72,6 +77,8 @@ mod _core {
     use crate::peak::rank_one_rate;
     #[pymodule_export]
     use crate::prequential::Prequential;
+    #[pymodule_export]
+    use crate::round_batch::{RoundBatch, RoundReader};
     #[pymodule_export]
     use crate::samples::Sampler;
     #[pymodule_export]
@@ -164,6 +171,21 @@ mod _core {
         use crate::errors::OrRaise;
         let kernel = millstream_core::kernel::Kernel::described(description).or_raise(py)?;
         Ok(numpy::PyArray1::from_vec(py, kernel.texts(text, &texts)))
+    }
+
+    /// The probabilities that a described explorer gives to actions with these predicted rewards, after `t` rounds.
+    #[pyfunction]
+    fn explored<'py>(
+        py: Python<'py>,
+        description: &str,
+        rewards: numpy::PyReadonlyArray1<'py, f64>,
+        t: f64,
+    ) -> PyResult<Bound<'py, numpy::PyArray1<f64>>> {
+        use crate::errors::OrRaise;
+        let described = crate::part::read_description(py, description)?;
+        let probabilities =
+            millstream_core::bandit::contextual::explore::explored(&described, rewards.as_slice()?, t);
+        Ok(numpy::PyArray1::from_vec(py, probabilities.or_raise(py)?))
     }
 
     /// The rate at step `t` of a described schedule, or of a number.

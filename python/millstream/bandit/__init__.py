@@ -16,6 +16,9 @@ A reward is learned whenever it arrives, in any order. `probabilities_one` shows
 changes nothing; the probability of a decision is kept with it, so that a log of decisions can be evaluated later.
 Actions are bools, integers or strings, and may come and go. `worlds` has worlds with known truth, in which
 `evaluate.play` compares policies.
+
+`Contextual`, `LinUCB`, `LinThompson` and `Experts` decide by features of the situation and of the actions:
+`decide_one(x, actions)`.
 """
 
 from __future__ import annotations
@@ -24,11 +27,14 @@ from typing import TYPE_CHECKING
 
 from millstream._core import Decision
 from millstream._other_names import unknown_name
-from millstream.bandit import worlds
+from millstream.bandit import explore, worlds
 from millstream.bandit.adversarial import Exp3, Exp3IX, TsallisINF
 from millstream.bandit.base import Decisions, Policy
 from millstream.bandit.changing import DiscountedUCB, Restart, SlidingWindowUCB
+from millstream.bandit.contextual import Contextual
+from millstream.bandit.experts import Experts
 from millstream.bandit.greedy import EpsilonGreedy, GradientBandit
+from millstream.bandit.linear import LinThompson, LinUCB
 from millstream.bandit.optimistic import KLUCB, UCB1, BayesUCB
 from millstream.bandit.thompson import Thompson
 
@@ -36,18 +42,23 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "BayesUCB",
+    "Contextual",
     "Decision",
     "Decisions",
     "DiscountedUCB",
     "EpsilonGreedy",
     "Exp3",
     "Exp3IX",
+    "Experts",
     "GradientBandit",
+    "LinThompson",
+    "LinUCB",
     "Policy",
     "Restart",
     "SlidingWindowUCB",
     "Thompson",
     "TsallisINF",
+    "explore",
     "worlds",
 ]
 

@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     from millstream.stream.river import iter_sql as iter_sql
     from millstream.stream.river import shuffle as shuffle
     from millstream.stream.river import simulate_qa as simulate_qa
+    from millstream.stream.round_classification import from_classification as from_classification
+    from millstream.stream.round_files import RoundFile as RoundFile
+    from millstream.stream.round_files import read_dsjson as read_dsjson
+    from millstream.stream.round_writers import write_dsjson as write_dsjson
+    from millstream.stream.round_writers import write_vw as write_vw
     from millstream.stream.sink import Sink as Sink
     from millstream.stream.socket import read_socket as read_socket
     from millstream.stream.socket_sink import write_socket as write_socket
@@ -68,10 +73,12 @@ _READERS = {
     "ProcessProgress": "process_progress",
     "Processed": "processing",
     "Profile": "profiling",
+    "RoundFile": "round_files",
     "Sink": "sink",
     "SparseText": "sparse_text",
     "TableStream": "table",
     "from_arrow": "frames",
+    "from_classification": "round_classification",
     "from_examples": "examples",
     "from_numpy": "frames",
     "from_pandas": "frames",
@@ -92,6 +99,7 @@ _READERS = {
     "read_arff": "arff",
     "read_arrow": "columnar",
     "read_csv": "csv",
+    "read_dsjson": "round_files",
     "read_json_lines": "json_lines",
     "read_kafka": "kafka",
     "read_libsvm": "libsvm",
@@ -104,9 +112,11 @@ _READERS = {
     "read_vw": "vowpal_wabbit",
     "shuffle": "river",
     "simulate_qa": "river",
+    "write_dsjson": "round_writers",
     "write_kafka": "kafka_sink",
     "write_redis": "redis_sink",
     "write_socket": "socket_sink",
+    "write_vw": "round_writers",
 }
 
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]

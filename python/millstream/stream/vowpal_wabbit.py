@@ -97,7 +97,7 @@ def read_vw(
     on_error: str = "raise",
     follow: bool = False,
     idle: float | None = None,
-) -> VowpalWabbit:
+) -> Any:
     """Read a file in Vowpal Wabbit's text format.
 
     A line is `label importance 'tag|namespace:scale feature:value …`, with any number of namespaces; everything
@@ -142,7 +142,9 @@ def read_vw(
         times as long.
     labels
         `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
-        a fraction is an error; `"number"`: always floats.
+        a fraction is an error; `"number"`: always floats; `"actions"`: rounds of `--cb_adf` with the action taken,
+        its cost and probability, as `rounds.Rounds` with the negative cost as reward. These keep names
+        ("namespace^feature") and ignore `bits` and `constant`.
     on_error
         `"raise"`: an unreadable line ends the stream with an error that names its line and column, after the rows
         before it; `"skip"`: it is skipped and counted in `skipped`.
@@ -176,6 +178,11 @@ def read_vw(
     >>> [(chunk.y.tolist(), tags) for chunk, tags in lines.tagged()]
     [([1.0, nan], ['first', 'second'])]
     """
+    if labels == "actions":
+        from millstream.stream.round_files import RoundFile
+
+        maker = "stream.read_vw"
+        return RoundFile(path, maker=maker, json=False, on_error=on_error, follow=follow, idle=idle)
     return VowpalWabbit(
         path,
         bits=bits,

@@ -1,4 +1,4 @@
-//! Policies that choose actions without a context.
+//! Policies that choose actions, without a context in the files here, and with one in `contextual`.
 //!
 //! | question | file |
 //! |---|---|
@@ -7,11 +7,13 @@
 //! | actions and their codes | `actions` |
 //! | decisions that wait for their rewards | `open_decisions` |
 //! | number and mean of the rewards of each action | `means`; what is believed of an action: `posterior` |
+//! | policies with a context | `contextual` |
 //! | worlds with known truth, and games of policies in them | `worlds`, `play` |
 
 pub mod actions;
 pub mod bayes_ucb;
 mod best_of;
+pub mod contextual;
 pub mod decider;
 pub mod discounted_ucb;
 pub mod epsilon_greedy;

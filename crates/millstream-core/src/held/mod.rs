@@ -53,6 +53,7 @@ macro_rules! with_held_kinds {
             Metric of $crate::held::LabelledMetric,
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
             Policy of $crate::bandit::decider::Decider,
+            ContextualPolicy of Box<$crate::bandit::contextual::Policy>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
             CovarianceEstimator of Box<dyn $crate::covariance_estimator::CovarianceEstimator>,

@@ -24,6 +24,7 @@ pub use feature_names::FeatureNames;
 pub use libsvm::Libsvm;
 pub use line_features::LineFeatures;
 pub use murmur::murmur3;
+pub use number::number;
 pub use parser::{count_lines, Format, Parser, Problem, Refusal};
 pub use vowpal_wabbit::{hash_name, VowpalWabbit, CONSTANT};
 pub use words::{Norm, Words};

@@ -286,6 +286,12 @@ impl<R: VectorUpdate> Engine for FullVector<R> {
         score
     }
 
+    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
+        let State { coordinates, memory, .. } = &self.state;
+        let weights = || memory.score(Features::Sparse(indices, x)) - memory.constant();
+        (!coordinates.mapped()).then(weights)
+    }
+
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w, scratch).map(drop)
     }
