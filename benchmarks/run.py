@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    decisions,
     detectors,
     forecasters,
     generators,
@@ -73,6 +74,7 @@ def main() -> None:
         "file-memory",
         "import",
         "keyed",
+        "decisions",
         "serving",
         *serving.names(),
     )
@@ -88,8 +90,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md and the table of README.md; with --only, "
-        "SERVING.md and KEYED.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, DECISIONS.md and the table of README.md; "
+        "with --only, SERVING.md, KEYED.md and DECISIONS.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -108,6 +110,12 @@ def main() -> None:
         if not given.goals and not given.parts:
             _keyed(where, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if name != "keyed"]
+        if only == []:
+            return
+    if only is None or "decisions" in only:
+        if not given.goals and not given.parts:
+            _decisions(where, size, write=given.write)
+        only = None if only is None else [name for name in only if name != "decisions"]
         if only == []:
             return
     if not given.parts:
@@ -132,6 +140,13 @@ def _keyed(where: str, *, quick: bool, write: bool) -> None:
     print(page)
     if write:
         KEYED.write_text(page)
+
+
+def _decisions(where: str, size: float, *, write: bool) -> None:
+    page = decisions.page(where, size)
+    print(page)
+    if write:
+        decisions.PAGE.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

@@ -10,6 +10,7 @@ from millstream.registry import build, find, from_bytes, load
 
 if TYPE_CHECKING:
     from millstream import (
+        active,
         anomaly,
         art,
         base,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         oco,
         optim,
         papers,
+        policy_evaluation,
         preprocessing,
         prototype,
         ray,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
+    "active",
     "anomaly",
     "art",
     "base",
@@ -94,6 +97,7 @@ _MODULES = (
     "oco",
     "optim",
     "papers",
+    "policy_evaluation",
     "preprocessing",
     "prototype",
     "ray",

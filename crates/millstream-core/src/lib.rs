@@ -64,6 +64,7 @@ pub mod numeric;
 pub mod optim;
 pub mod parameter;
 pub mod part;
+pub mod policy_evaluation;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;

@@ -1,4 +1,4 @@
-"""Evaluation on streams: prequential with delayed labels, of drift detectors, and of forecasters."""
+"""Evaluation on streams: prequential with delayed labels, of drift detectors, of forecasters, and of policies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
+from millstream.evaluate.policies import policies
+from millstream.evaluate.policy_results import PolicyDifference, PolicyResult, PolicyResults
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
@@ -24,6 +26,9 @@ __all__ = [
     "ForecastResult",
     "ForecastResults",
     "ForecastStep",
+    "PolicyDifference",
+    "PolicyResult",
+    "PolicyResults",
     "Residuals",
     "Result",
     "Results",
@@ -32,6 +37,7 @@ __all__ = [
     "drift",
     "forecast",
     "iter_forecast",
+    "policies",
     "prequential",
     "progressive_val_score",
 ]
