@@ -23,7 +23,7 @@ def visitors(rows: int, chance_a: float, chance_b: float, seed: int) -> tuple[np
 
 
 def false_winners(tests: int, rows: int, looks: int) -> tuple[float, float]:
-    """The fraction of tests of equal versions in which the sequence, and the normal interval, exclude 0 at a look."""
+    """The fraction of tests of equal versions in which sequence and normal interval exclude 0 at a look."""
     found = np.zeros(2)
     for seed in range(tests):
         saw_b, bought = visitors(rows, 0.1, 0.1, seed)

@@ -37,7 +37,7 @@ class Log(NamedTuple):
 
 
 def make_log(seed: int, n: int = 10_000, k: int = 10) -> Log:
-    """Logistic rewards of five features, a policy that prefers good actions a little, a target that does so more."""
+    """Logistic rewards of five features, a policy that prefers good actions, a target that does so more."""
     random = np.random.default_rng(seed)
     contexts = random.normal(size=(n, 5))
     rewards = 1.0 / (1.0 + np.exp(-(contexts @ random.normal(size=(5, k)) * 0.5 + random.normal(size=k) * 0.5)))

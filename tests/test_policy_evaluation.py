@@ -151,7 +151,7 @@ def test_a_difference_is_unbiased() -> None:
 
 
 def missed(name: str, runs: int, n: int, looks: int) -> tuple[float, float]:
-    """The fraction of logs in which the sequence misses at any look, and its final half-width to the normal one."""
+    """The fraction of logs in which the sequence misses at a look, and its final half-width to the normal one."""
     ends = np.unique(np.geomspace(2, n, looks).astype(int))
     misses, ratios = 0, []
     for run in range(runs):
