@@ -11,11 +11,11 @@ __all__ = ["PAGE", "page"]
 
 PAGE = Path(__file__).parent / "DECISIONS.md"
 
-#: Modules with a generator `rows(size)` of rows of five: work, peer measured, reached, goal, met.
+#: Modules with a function `rows()`, whose rows are dicts: work, peer, reached, goal, met.
 MODULES = ("text_lines", "bandits", "contextual", "policies")
 
 
-def page(where: str, size: float = 1.0) -> str:
+def page(where: str) -> str:
     """Measure the rows of all modules."""
     lines = [
         "# Decisions",
@@ -31,7 +31,11 @@ def page(where: str, size: float = 1.0) -> str:
     for name in MODULES:
         if importlib.util.find_spec(f"benchmarks.{name}") is None:
             continue
-        for work, peer, reached, goal, met in importlib.import_module(f"benchmarks.{name}").rows(size):
-            lines.append(f"| {work} | {peer} | {reached} | {goal} | {'yes' if met else 'no'} |")
+        for row in importlib.import_module(f"benchmarks.{name}").rows():
+            cells = [
+                *(row[column] for column in ("work", "peer", "reached", "goal")),
+                "yes" if row["met"] else "no",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines) + "\n"

@@ -13,25 +13,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from millstream import cost_sensitive, linear_model, multiclass, policy_evaluation
 
-__all__ = ["Row", "rows"]
+__all__ = ["rows"]
 
 TURNS = 7
 
 
-class Row(NamedTuple):
-    """A row of the page: what was done, the peer's figure, ours, and the goal."""
-
-    work: str
-    peer: str
-    reached: str
-    goal: str
-    met: bool
+#: A row of the page: work, peer, reached, goal, met.
+Row = dict[str, Any]
 
 
 def rows(size: float = 1.0) -> Iterator[Row]:
@@ -84,7 +78,13 @@ def estimators(n: int) -> Row:
     mine, theirs = _in_turns(ours, peer, turns=15)
     ratio = theirs / mine
     work = f"off-policy, seven estimators, {n:,} rounds"
-    return Row(work, f"{name}: {1e3 * theirs:.2f} ms", f"{1e3 * mine:.2f} ms, {ratio:.1f} ×", "3 ×", ratio >= 3.0)
+    return {
+        "work": work,
+        "peer": f"{name}: {1e3 * theirs:.2f} ms",
+        "reached": f"{1e3 * mine:.2f} ms, {ratio:.1f} ×",
+        "goal": "3 ×",
+        "met": ratio >= 3.0,
+    }
 
 
 def _obp(log: dict[str, Any]) -> tuple[str, Callable[[], object]]:
@@ -165,13 +165,13 @@ def _beside_vw(work: str, lines: list[str], options: str, ours: Callable[[], flo
         seconds, their_loss = _vw(lines, options)
         theirs = min(theirs, seconds)
     ratio, most = theirs / mine, their_loss if most is None else most
-    return Row(
-        work,
-        f"{len(lines) / theirs:,.0f} examples/s, loss {their_loss:.5f}",
-        f"{len(lines) / mine:,.0f} examples/s, {ratio:.2f} ×, loss {loss:.5f}",
-        f"3 ×, loss at most {most:.5f}",
-        ratio >= 3.0 and loss <= most,
-    )
+    return {
+        "work": work,
+        "peer": f"{len(lines) / theirs:,.0f} examples/s, loss {their_loss:.5f}",
+        "reached": f"{len(lines) / mine:,.0f} examples/s, {ratio:.2f} ×, loss {loss:.5f}",
+        "goal": f"3 ×, loss at most {most:.5f}",
+        "met": ratio >= 3.0 and loss <= most,
+    }
 
 
 def ten_classes(n: int) -> Row:

@@ -114,7 +114,7 @@ def main() -> None:
             return
     if only is None or "decisions" in only:
         if not given.goals and not given.parts:
-            _decisions(where, size, write=given.write)
+            _decisions(where, write=given.write)
         only = None if only is None else [name for name in only if name != "decisions"]
         if only == []:
             return
@@ -142,8 +142,8 @@ def _keyed(where: str, *, quick: bool, write: bool) -> None:
         KEYED.write_text(page)
 
 
-def _decisions(where: str, size: float, *, write: bool) -> None:
-    page = decisions.page(where, size)
+def _decisions(where: str, *, write: bool) -> None:
+    page = decisions.page(where)
     print(page)
     if write:
         decisions.PAGE.write_text(page)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from millstream._answers import number_of
 from millstream._echo import quoted, typed
 from millstream.base import Model
@@ -106,7 +108,7 @@ class Seen(NamedTuple):
     x: Any
     #: As the log has them, for the policies.
     actions: Any
-    #: The features of each action by label; None if actions are labels only.
+    #: The features of each action by label; None where actions are labels only.
     features: dict[Hashable, Any]
     action: Any
     probability: Any
@@ -133,7 +135,7 @@ def _estimator(given: Any, reward_model: Any, reward_range: Any) -> PolicyEstima
         raise InvalidType(
             f"{_WHO}: estimator must be an estimator such as policy_evaluation.SNIPS(), got {typed(given)}"
         )
-    return given.clone()  # type: ignore[no-any-return]
+    return given.clone()
 
 
 def _model(given: Any, prototype: PolicyEstimator) -> Model | None:
@@ -168,7 +170,7 @@ def _seen(of: Callable[[str], Any]) -> Seen:
     actions = of("actions")
     if isinstance(actions, Mapping):
         features: dict[Hashable, Any] = dict(actions)
-    elif actions is not None and len(actions) and isinstance(actions[0], Mapping):
+    elif actions is not None and len(actions) and (isinstance(actions[0], Mapping) or np.ndim(actions[0]) == 1):
         features = dict(enumerate(actions))
     else:
         features = dict.fromkeys(() if actions is None else actions)
@@ -244,8 +246,14 @@ class _RewardModel:
 
 def _both(x: Any, features: Any) -> dict[Any, Any]:
     """The features of the round and those of an action."""
-    shared = x if isinstance(x, Mapping) else {} if x is None else dict(enumerate(x))
-    return {**shared, **{f"action {name}": value for name, value in (features or {}).items()}}
+    return {**_named(x), **{f"action {name}": value for name, value in _named(features).items()}}
+
+
+def _named(features: Any) -> Mapping[Any, Any]:
+    """Features by name; those of a vector have their place as name."""
+    if features is None:
+        return {}
+    return features if isinstance(features, Mapping) else dict(enumerate(np.asarray(features).tolist()))
 
 
 class _Run:

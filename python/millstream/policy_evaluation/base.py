@@ -59,6 +59,8 @@ class PolicyEstimator(_core.PolicyEstimator, Measure):
     """A running estimate of the value of a policy: its mean reward in a round."""
 
     role = "policy_estimator"
+    #: Lowest and highest possible reward.
+    reward_range: tuple[float, float]
 
     def update(
         self,
