@@ -45,8 +45,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for a plot")
     options = parser.parse_args()
 
-    sequence, normal = false_winners(tests=60, rows=5_000, looks=50)
-    print("60 tests of two equal versions, looked at 50 times:")
+    sequence, normal = false_winners(tests=100, rows=5_000, looks=50)
+    print("100 tests of two equal versions, looked at 50 times:")
     print(f"  the normal interval declares a winner in {normal:.0%}")
     print(f"  the confidence sequence declares a winner in {sequence:.0%}")
 

@@ -289,7 +289,7 @@ GOOD = {"reward": 0.5, "probability": 0.5, "target_probability": 0.5, "predictio
     [
         ({"reward": 1.5}, r"reward must be in reward_range \(0, 1\), got 1.5"),
         ({"reward": math.nan}, "reward must be finite, got NaN"),
-        ({"reward": "1"}, "reward must be a number, got '1'"),
+        ({"reward": "1"}, "reward must be a number, got str '1'"),
         ({"reward": None}, "reward must be a number, got None"),
         ({"probability": 0}, r"probability must be in \(0, 1\], got 0"),
         ({"probability": -0.5}, r"probability must be in \(0, 1\], got -0.5"),
@@ -346,4 +346,4 @@ def test_it_is_saved_pickled_and_built_by_name(tmp_path: Any) -> None:
         assert other.interval() == dr.interval()
         assert other.max_weight == 4.0
     assert len(dr.to_bytes()) < 20_000
-    assert millstream.build("policy_evaluation.IPS").updates == 0
+    assert millstream.build({"name": "policy_evaluation.IPS"}).updates == 0

@@ -270,6 +270,8 @@ class PolicyResults(Mapping[str, PolicyResult]):
         margin = 0.05 * (max(ends) - min(ends)) or 0.05
         ax.set_ylim(min(ends) - margin, max(ends) + margin)
         ax.set_xscale("log" if self.rounds > 1000 else "linear")
+        # Before, curves jump from end to end.
+        ax.set_xlim(max(1, self.rounds // 100), self.rounds)
         ax.set_xlabel("round")
         ax.legend(frameon=False, loc="best", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
