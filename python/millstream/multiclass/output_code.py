@@ -42,12 +42,12 @@ class OutputCode(BinaryReduction):
 
     Examples
     --------
-    >>> from millstream import multiclass, naive_bayes
-    >>> model = multiclass.OutputCode(naive_bayes.GaussianNB(), code_size=15)
-    >>> for index in range(200):
-    ...     model.learn_one({"x": index % 8 + 0.1 * (index % 3)}, f"class {index % 8}")
-    >>> model.predict_one({"x": 2.1}), model.predict_one({"x": 6.1})
-    ('class 2', 'class 6')
+    >>> from millstream import linear_model, multiclass
+    >>> model = multiclass.OutputCode(linear_model.LogisticRegression("adaptive"), code_size=20)
+    >>> for index in range(500):
+    ...     model.learn_one({f"word {index % 50}": 1.0}, f"topic {index % 50}")
+    >>> model.predict_one({"word 2": 1.0}), model.predict_one({"word 42": 1.0})
+    ('topic 2', 'topic 42')
 
     References
     ----------

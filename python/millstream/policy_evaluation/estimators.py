@@ -38,7 +38,7 @@ class IPS(PolicyEstimator):
     >>> for reward, target_probability in [(1, 0.9), (0, 0.1), (1, 0.1), (0, 0.9)] * 500:
     ...     ips.update(reward, 0.5, target_probability)
     >>> round(ips.value, 6), [round(end, 3) for end in ips.interval()]
-    (0.9, [0.825, 0.608])
+    (0.5, [0.448, 0.552])
 
     References
     ----------
@@ -81,8 +81,8 @@ class SNIPS(PolicyEstimator):
     >>> for reward, target_probability in [(1, 0.9), (0, 0.1), (1, 0.1), (0, 0.9)] * 500:
     ...     snips.update(reward, 0.5, target_probability)
     >>> snips
-    SNIPS: 0.5, between 0.4411 and 0.5589
-    2,000 rounds; effective sample size 1,220, largest weight 1.8, mean weight 1 in [0.945, 1.05]
+    SNIPS: 0.5, between 0.4544 and 0.5468
+    2,000 rounds; effective sample size 1,220, largest weight 1.8, mean weight 1 in [0.943, 1.06]
 
     References
     ----------
@@ -332,7 +332,7 @@ class Difference(PolicyEstimator):
     ...     is_b, step = round_ % 2 == 1, round_ // 2 % 10
     ...     test.update(step < (5 if is_b else 3), 0.5, target_probability=is_b, other_probability=not is_b)
     >>> round(test.value, 2), [round(end, 2) for end in test.interval()]
-    (0.2, [0.09, 0.31])
+    (0.2, [0.1, 0.3])
 
     References
     ----------

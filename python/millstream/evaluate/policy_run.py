@@ -84,7 +84,7 @@ def policies(
     ...     log, {"by age": lambda x, actions: "red" if x["young"] else "blue", "red": lambda x, actions: "red"}
     ... )
     >>> round(results["by age"].value, 2), results.best.name
-    (0.6, 'by age')
+    (0.62, 'by age')
     >>> results.difference("by age", "red").better
     'by age'
     """
