@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks import (
     covariances,
+    decisions,
     detectors,
     exports,
     forecasters,
@@ -80,6 +81,7 @@ def main() -> None:
         "import",
         "export",
         "keyed",
+        "decisions",
         "serving",
         *serving.names(),
     )
@@ -97,6 +99,8 @@ def main() -> None:
         action="store_true",
         help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, EXPORT.md and the table of README.md; "
         "with --only, SERVING.md, KEYED.md and EXPORT.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, DECISIONS.md and the table of README.md; "
+        "with --only, SERVING.md, KEYED.md and DECISIONS.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -121,6 +125,10 @@ def main() -> None:
         if not given.goals and not given.parts:
             _exports(where, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if name != "export"]
+    if only is None or "decisions" in only:
+        if not given.goals and not given.parts:
+            _decisions(where, write=given.write)
+        only = None if only is None else [name for name in only if name != "decisions"]
         if only == []:
             return
     if not given.parts:
@@ -152,6 +160,11 @@ def _exports(where: str, *, quick: bool, write: bool) -> None:
     print(page)
     if write:
         EXPORT.write_text(page)
+def _decisions(where: str, *, write: bool) -> None:
+    page = decisions.page(where)
+    print(page)
+    if write:
+        decisions.PAGE.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

@@ -10,6 +10,7 @@ from millstream.registry import build, find, from_bytes, load
 
 if TYPE_CHECKING:
     from millstream import (
+        active,
         anomaly,
         art,
         bandit,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         oco,
         optim,
         papers,
+        policy_evaluation,
         preprocessing,
         prototype,
         ray,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
+    "active",
     "anomaly",
     "art",
     "bandit",
@@ -99,6 +102,7 @@ _MODULES = (
     "oco",
     "optim",
     "papers",
+    "policy_evaluation",
     "preprocessing",
     "prototype",
     "ray",

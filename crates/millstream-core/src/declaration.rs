@@ -16,6 +16,7 @@ use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::policy::Policy;
+use crate::policy_evaluation::role::PolicyEstimator;
 use crate::sampler::Sampler;
 use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
@@ -41,6 +42,8 @@ pub enum Role {
     Statistic,
     /// Estimates the covariances of the features.
     CovarianceEstimator,
+    /// Estimates the value of a policy from the log of another one.
+    PolicyEstimator,
     /// Summarises numbers or keys in little memory.
     Sketch,
     DriftDetector,
@@ -61,7 +64,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 22] = [
+    pub const ALL: [Role; 23] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -73,6 +76,7 @@ impl Role {
         Role::Metric,
         Role::Statistic,
         Role::CovarianceEstimator,
+        Role::PolicyEstimator,
         Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
@@ -108,6 +112,7 @@ impl Role {
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::CovarianceEstimator => "covariance_estimator",
+            Role::PolicyEstimator => "policy_estimator",
             Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
@@ -137,6 +142,7 @@ pub enum Built {
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     CovarianceEstimator(Box<dyn CovarianceEstimator>),
+    PolicyEstimator(Box<dyn PolicyEstimator>),
     Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
@@ -167,6 +173,7 @@ impl Built {
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::CovarianceEstimator(_)
+            | Built::PolicyEstimator(_)
             | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)

@@ -26,6 +26,7 @@ mod model_one;
 mod outcomes;
 mod part;
 mod peak;
+mod policy_estimators;
 mod prequential;
 mod round_batch;
 mod round_reader;
@@ -75,6 +76,8 @@ mod _core {
     use crate::part::Part;
     #[pymodule_export]
     use crate::peak::rank_one_rate;
+    #[pymodule_export]
+    use crate::policy_estimators::PolicyEstimator;
     #[pymodule_export]
     use crate::prequential::Prequential;
     #[pymodule_export]
