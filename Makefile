@@ -56,11 +56,14 @@ faults-long: $(MADE)/build $(MADE)/dev ## the same with the full counts: 200 kil
 	@OPENBLAS_NUM_THREADS=1 MILLSTREAM_FAULTS=long $(FAULTS) -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Engines have environments of their own in .venv, because their pins exclude newer packages; the build is shared. Tests
-# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills.
+# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills; the tests print how many there were.
 ENGINE_TESTS := -m pytest -q -p no:cacheprovider
 ENGINE_SETTINGS := PYTHONPATH=$(CURDIR)/python OPENBLAS_NUM_THREADS=1
+MILLSTREAM_FAULTS ?= short
+scale spark ray: export MILLSTREAM_FAULTS := $(MILLSTREAM_FAULTS)
 
 scale: spark ray $(MADE)/dev ## run the tests of engines and brokers with those that are present (under ten minutes)
+	@$(BIN)/python -m pytest -q -n 0 tests/test_keyed_dumps.py tests/test_stream_faults_socket.py -k killed
 	@$(BIN)/python -m pytest -q -m 'redis or kafka' -n 0 $(ARGS) || [ $$? = 5 ]
 
 spark: $(MADE)/build ## run the tests of millstream.spark: streams, and killed drivers and executors

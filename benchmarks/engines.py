@@ -198,14 +198,17 @@ def _spark_rows(rows: int, keys: int, rates: dict[str, float]) -> Iterator[Row]:
         rates[name] for name in ("millstream.spark.keyed", "identity mapInArrow", "transformWithState")
     )
     yield Row(
-        f"batches of {rows:,} rows with {rows // keys} rows of each key: rows and predictions through `mapInArrow`, "
-        "nothing learned",
+        f"batches of {rows:,} rows with {rows // keys} rows of each key: rows and predictions through "
+        "`mapInArrow`, nothing learned",
         _rate(plain),
         "–",
         None,
     )
     yield Row(
-        "the same with `millstream.spark.keyed`", f"{_rate(ours)}, {ours / plain:.2f} ×", "0.7 ×", ours >= 0.7 * plain
+        "the same with `millstream.spark.keyed`",
+        f"{_rate(ours)}, {ours / plain:.2f} ×",
+        "0.7 ×",
+        ours >= 0.7 * plain,
     )
     yield Row(
         "the same with one model per key in Spark's `transformWithState`",

@@ -1,4 +1,4 @@
-"""Pages of works with goals, as Markdown. Imports no peer, so that it works in the environments of the engines too."""
+"""Pages of works with goals, as Markdown. Imports no peers: the environments of the engines are without them."""
 
 from __future__ import annotations
 

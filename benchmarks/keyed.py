@@ -146,8 +146,8 @@ def _spilled(keys: int, count: int, turns: int) -> Iterator[Row]:
             returned = (after["returned"] - before["returned"]) / (turns * count * BATCH)
             assert after["dropped"] == 0
         work = (
-            f"{keys:,} models of {8 * _state_words(WIDE)} bytes, {returned:.0%} of the events on models in the spill file, "
-            "1 thread"
+            f"{keys:,} models of {8 * _state_words(WIDE)} bytes, {returned:.0%} of the events on models in the "
+            "spill file, 1 thread"
         )
         yield Row(work, f"{rate / 1e6:.2f} M events/s", f"{goal / 1e6:g} M events/s", rate >= goal)
 

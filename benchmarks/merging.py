@@ -134,7 +134,7 @@ def tables() -> str:
 
 
 def _times(build: Callable[[], Any], parts: list[tuple[Any, ...]]) -> tuple[float, float]:
-    """Seconds to merge models of all parts, the minimum of 20, and the relative difference from one model of all rows."""
+    """Seconds to merge models of all parts (the minimum of 20), and the difference from one model of all rows."""
     shards = []
     one = build()
     for part in parts:
@@ -181,9 +181,9 @@ def rows(*, quick: bool) -> Iterator[Row]:
 def page(where: str, found: list[Row]) -> str:
     """MERGING.md."""
     how = (
-        f"{SHARDS - 1} calls of `merge` that join {SHARDS} shards of an exact model, the minimum of 20 runs, and the "
-        "largest difference between predictions (or scaled features) of the result and of one model of all rows, "
-        "relative to the largest of them. What approximate rules cost is in [the guide](../docs/merging.md)."
+        f"{SHARDS - 1} calls of `merge` that join {SHARDS} shards of an exact model, the minimum of 20 runs, and "
+        "the largest difference between predictions (or scaled features) of the result and of one model of all "
+        "rows, relative to the largest of them. What approximate rules cost is in [the guide](../docs/merging.md)."
     )
     return goals.page("Merging", "python -m benchmarks.run --only merging --write", where, how, found)
 

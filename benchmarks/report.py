@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
-import millstream
 from benchmarks import goals, peers
 from benchmarks.goals import table
 from benchmarks.measure import Result

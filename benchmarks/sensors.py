@@ -1,8 +1,8 @@
 """A million sensors at one reading per second each, from a socket, Redis and Kafka, all processes on one machine.
 
-The processes are those of `examples/million_sensors.py`: one writes readings, one scores and learns them with a model
-per sensor and stores model and position every two seconds, and this one collects the alarms. Redis and Kafka need
-`make redis` and `make kafka`; without them their rows are missing.
+The processes are those of `examples/million_sensors.py`: one writes readings, one scores and learns them with a
+model per sensor and stores model and position every two seconds, and this one collects the alarms. Redis and Kafka
+need `make redis` and `make kafka`; without them their rows are missing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,14 @@ def _run(source: str, sensors: int, seconds: int, rate: float) -> tuple[list[dic
     example = _load("million_sensors", EXAMPLE)
     with tempfile.TemporaryDirectory() as folder:
         options = Namespace(
-            source=source, sensors=sensors, seconds=seconds, rate=rate, kills=0, every=2.0, address=None, folder=folder
+            source=source,
+            sensors=sensors,
+            seconds=seconds,
+            rate=rate,
+            kills=0,
+            every=2.0,
+            address=None,
+            folder=folder,
         )
         failing, found = example.faults(options), []
         broker = example.broker_of(options)
@@ -97,8 +104,8 @@ def _run(source: str, sensors: int, seconds: int, rate: float) -> tuple[list[dic
 
 
 def _show(source: str, told: dict[str, Any], total: int) -> None:
-    lag = told["largest_lag"]
-    line = f"{source}: {told['rows'] / total:.0%}, {told['rate'] / 1e6:.2f} M/s, lag {-1 if lag is None else lag:.2f} s"
+    lag = "" if told["largest_lag"] is None else f", lag {told['largest_lag']:.2f} s"
+    line = f"{source}: {told['rows'] / total:.0%}, {told['rate'] / 1e6:.2f} M/s{lag}"
     print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
 
 
@@ -138,8 +145,8 @@ def _steady(source: str, sensors: int, seconds: int, progress: list[dict[str, An
 def page(where: str, found: list[Row]) -> str:
     """SENSORS.md."""
     how = (
-        "Source, learner and broker run on the same two cores. Lag is the time between the writing of a message of 10,000 "
-        f"readings and its processing, and the largest of all messages after the first {START} seconds. At the end, each "
-        "sensor has learned each reading exactly once, and each planted fault has raised one alarm."
+        "Source, learner and broker run on the same two cores. Lag is the time between the writing of a message "
+        f"of 10,000 readings and its processing: the largest of all messages after the first {START} seconds. At "
+        "the end, each sensor has learned each reading exactly once, and each planted fault has raised one alarm."
     )
     return goals.page("A million sensors", "python -m benchmarks.run --only sensors --write", where, how, found)
