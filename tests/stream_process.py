@@ -80,7 +80,7 @@ def finished(**settings: Any) -> None:
 
 
 def died(**settings: Any) -> int:
-    """Run a process until it kills itself, or to its end if it does not get that far. Returns the number of kills."""
+    """Run a process until it kills itself, or to its end if it does not get that far; returns the kills."""
     with Worker(**settings) as worker:
         code = worker.end()
         assert code in (0, -signal.SIGKILL), worker.errors.read_text()[-2000:]
