@@ -254,7 +254,6 @@ class Forecaster(Part):
     def _learn_many(self, ys: Any, on_error: str) -> int: ...
     def _forecast(self, horizon: int, xs: Any = None) -> npt.NDArray[np.float64]: ...
 
-@final
 class KeyedParts:
     """One component per key."""
 
@@ -296,6 +295,7 @@ class KeyedParts:
     def sweep(self) -> None: ...
     def to_bytes(self, note: str) -> bytes: ...
 
+@final
 class Keyed(KeyedParts):
     """One model per key."""
 
@@ -317,6 +317,7 @@ class Keyed(KeyedParts):
     def run_dicts(self, examples: list[Any], predict: str | None) -> list[Any]: ...
     def step_one(self, key: Any, x: dict[Any, Any], y: Any, w: float, time: float, predict: str) -> Any: ...
 
+@final
 class KeyedForecaster(KeyedParts):
     """One forecaster per key."""
 
@@ -325,6 +326,7 @@ class KeyedForecaster(KeyedParts):
     def learn_many(self, keys: Any, ys: Any, times: Any, skip: bool) -> int: ...
     def learn_one(self, key: Any, y: Any, time: float, skip: bool) -> None: ...
 
+@final
 class KeyedDriftDetector(KeyedParts):
     """One drift detector per key."""
 
