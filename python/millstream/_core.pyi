@@ -21,6 +21,9 @@ __all__ = [
     "HttpServer",
     "IdRange",
     "Keyed",
+    "KeyedDriftDetector",
+    "KeyedForecaster",
+    "KeyedParts",
     "LabelLearner",
     "LabelRun",
     "Metric",
@@ -254,6 +257,7 @@ class Forecaster(Part):
     def _learn_many(self, ys: Any, on_error: str) -> int: ...
     def _forecast(self, horizon: int, xs: Any = None) -> npt.NDArray[np.float64]: ...
 
+@disjoint_base
 class KeyedParts:
     """One component per key."""
 

@@ -44,7 +44,7 @@ class Keyed(KeyedParts, Wrapper):
     template
         The model or pipeline that each new key begins with: a classifier, regressor, anomaly detector or
         clusterer, also one written in Python, which is slower; or a forecaster or drift detector of millstream,
-        whose verbs are those of `KeyedForecaster` and `KeyedDriftDetector`.
+        with verbs of their own (see `help(model)`).
     key
         The name of the feature that is the key, or the position of its column in a matrix.
     max_keys
@@ -337,7 +337,7 @@ class Keyed(KeyedParts, Wrapper):
 
 
 #: The class of the core for each kind of template.
-_KINDS = (
+_KINDS: tuple[tuple[type, Any], ...] = (
     (_core.Model, _core.Keyed),
     (_core.Forecaster, _core.KeyedForecaster),
     (_core.DriftDetector, _core.KeyedDriftDetector),

@@ -167,7 +167,8 @@ class KeyedParts(Model):
             self._models = load_bytes(self._models, AS_BEFORE)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        wrapper, given, state = self.__reduce__()
+        reduced: Any = self.__reduce__()
+        wrapper, given, state = reduced
         other = wrapper(*given)
         other.__setstate__(copy.deepcopy(state, memo))
         return other

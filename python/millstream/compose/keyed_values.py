@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from millstream import _core, _frames
+from millstream import _frames
 from millstream._measures import numbers
 from millstream._python_loop import check_on_error
 from millstream.base import Features
@@ -57,7 +57,7 @@ class KeyedForecaster(_KeyedValues):
 
     role: ClassVar[Role] = FORECASTER  # type: ignore[misc]
 
-    def learn_one(self, y: Any, x: Features) -> None:  # type: ignore[override]
+    def learn_one(self, y: Any, x: Features) -> None:
         """Learn the next value of the series of a key; `x` has the key, and the time if `time` is given."""
         key, time, _ = split_dict(self.name, x, self.key, self.time)
         self._models.learn_one(key, y, time, False)
@@ -67,7 +67,7 @@ class KeyedForecaster(_KeyedValues):
         key, time, _ = split_dict(self.name, x, self.key, self.time)
         self._models.learn_one(key, None, time, True)
 
-    def learn_many(  # type: ignore[override]
+    def learn_many(
         self, ys: Any, X: Any = None, *, keys: Any = None, times: Any = None, on_error: str = "raise"
     ) -> int:
         """Learn values, each with the forecaster of its key, exactly as `learn_one` would.
@@ -133,8 +133,6 @@ class KeyedDriftDetector(_KeyedValues):
     """
 
     role: ClassVar[str] = "drift_detector"  # type: ignore[assignment, misc]
-
-    _models: _core.KeyedDriftDetector
 
     def update(self, x: float, key: Any, time: Any = None) -> bool:
         """Give a number to the detector of a key. Returns whether drift was detected."""
