@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    continual,
     detectors,
     forecasters,
     generators,
@@ -30,6 +31,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
 SERVING = Path(__file__).parent / "SERVING.md"
 KEYED = Path(__file__).parent / "KEYED.md"
+CONTINUAL = Path(__file__).parent / "CONTINUAL.md"
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -73,6 +75,7 @@ def main() -> None:
         "file-memory",
         "import",
         "keyed",
+        "continual",
         "serving",
         *serving.names(),
     )
@@ -88,8 +91,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md and the table of README.md; with --only, "
-        "SERVING.md and KEYED.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, CONTINUAL.md and the table of README.md; with --only, "
+        "SERVING.md, KEYED.md and CONTINUAL.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -108,6 +111,12 @@ def main() -> None:
         if not given.goals and not given.parts:
             _keyed(where, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if name != "keyed"]
+        if only == []:
+            return
+    if only is None or "continual" in only:
+        if not given.goals and not given.parts:
+            _continual(where, quick=given.quick, write=given.write)
+        only = None if only is None else [name for name in only if name != "continual"]
         if only == []:
             return
     if not given.parts:
@@ -132,6 +141,13 @@ def _keyed(where: str, *, quick: bool, write: bool) -> None:
     print(page)
     if write:
         KEYED.write_text(page)
+
+
+def _continual(where: str, *, quick: bool, write: bool) -> None:
+    page = continual.page(where, list(continual.rows(quick=quick)))
+    print(page)
+    if write:
+        CONTINUAL.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

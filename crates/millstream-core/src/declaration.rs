@@ -1,5 +1,6 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::continual::buffer::Settings as Buffer;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -48,6 +49,8 @@ pub enum Role {
     Kernel,
     /// Finds nearest neighbours.
     SearchEngine,
+    /// Stores rows of a stream, to be learned again.
+    Buffer,
     /// An endless stream of examples.
     Generator,
     /// Has the role of the component that it wraps (a pipeline).
@@ -55,7 +58,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 20] = [
+    pub const ALL: [Role; 21] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -74,6 +77,7 @@ impl Role {
         Role::Schedule,
         Role::Kernel,
         Role::SearchEngine,
+        Role::Buffer,
         Role::Generator,
         Role::Wrapper,
     ];
@@ -107,6 +111,7 @@ impl Role {
             Role::Schedule => "schedule",
             Role::Kernel => "kernel",
             Role::SearchEngine => "search_engine",
+            Role::Buffer => "buffer",
             Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
@@ -135,6 +140,7 @@ pub enum Built {
     Schedule(Schedule),
     Kernel(Kernel),
     SearchEngine(SearchEngine),
+    Buffer(Buffer),
     Generator(Box<dyn Generator>),
 }
 
@@ -161,6 +167,7 @@ impl Built {
             | Built::Schedule(_)
             | Built::Kernel(_)
             | Built::SearchEngine(_)
+            | Built::Buffer(_)
             | Built::Generator(_) => None,
         }
     }

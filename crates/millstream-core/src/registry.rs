@@ -12,7 +12,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, art, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
+    anomaly, art, baseline, basis, cluster, compose, continual, covariance, decomposition, drift, ensemble,
     feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neighbors, neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
 };
@@ -42,6 +42,17 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::selection::SELECT,
     &compose::target_transform::DECLARATION,
     &compose::union::DECLARATION,
+    &continual::a_gem::DECLARATION,
+    &continual::buffer::CLASS_BALANCED,
+    &continual::buffer::RESERVOIR,
+    &continual::der_plus_plus::DECLARATION,
+    &continual::ewc::DECLARATION,
+    &continual::gdumb::DECLARATION,
+    &continual::lwf::DECLARATION,
+    &continual::nearest_class_mean::DECLARATION,
+    &continual::replay::DECLARATION,
+    &continual::si::DECLARATION,
+    &continual::streaming_lda::DECLARATION,
     &covariance::EMPIRICAL_COVARIANCE,
     &covariance::EMPIRICAL_PRECISION,
     &covariance::EWA_COVARIANCE,
@@ -194,8 +205,11 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &neighbors::knn::CLASSIFIER,
     &neighbors::knn::REGRESSOR,
     &neighbors::sam_knn::DECLARATION,
+    &neural_network::echo_state::DECLARATION,
     &neural_network::irma_regressor::DECLARATION,
+    &neural_network::mlp_classifier::DECLARATION,
     &neural_network::mlp_regressor::DECLARATION,
+    &neural_network::oselm::DECLARATION,
     &optim::ADAM,
     &optim::ADAPTIVE,
     &optim::ADA_DELTA,

@@ -64,7 +64,7 @@ COMMAND = Command(
     "list all components, or those of a role or module",
     "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
     "statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule,\n"
-    "kernel, search_engine; source lists data sets, generators and readers.\n"
+    "kernel, search_engine, buffer; source lists data sets, generators and readers.\n"
     "The name of a module, such as tree, lists its components.\n"
     "The third column says how exactly models of parts of a stream can be merged.",
     (

@@ -1,6 +1,6 @@
-"""Conversion of models from and to River and scikit-learn.
+"""Conversion of models from and to River and scikit-learn, and PyTorch modules as learners (`compat.torch.Module`).
 
-River or scikit-learn is needed only to call the functions of this module.
+River, scikit-learn or PyTorch is needed only to call what concerns it.
 
 Examples
 --------
@@ -19,13 +19,14 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream.base import Label, Model
+from millstream.compat import torch
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
 
 #: Roles that River and scikit-learn have too.
 _ROLES = (CLASSIFIER, REGRESSOR, TRANSFORMER)
 
-__all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn"]
+__all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn", "torch"]
 
 
 def to_river(model: Model) -> Any:

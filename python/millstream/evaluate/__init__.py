@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
 from millstream.evaluate.calibration import Calibration
+from millstream.evaluate.continual import ContinualResult, continual
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
@@ -18,6 +19,7 @@ from millstream.evaluate.weights import Weights
 __all__ = [
     "Calibration",
     "Confusion",
+    "ContinualResult",
     "Detection",
     "DriftResult",
     "ErrorStream",
@@ -29,6 +31,7 @@ __all__ = [
     "Results",
     "Score",
     "Weights",
+    "continual",
     "drift",
     "forecast",
     "iter_forecast",
