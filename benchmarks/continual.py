@@ -1,8 +1,8 @@
 """Learning without forgetting: rates and accuracies on digits whose classes come in pairs, against peers.
 
-Peers that are not installed are compared by the figures of an earlier measurement on the same rows and network, marked
-as such: PyTorch 2.5.1, deep-river 0.3.4, Avalanche 0.6.0 and CapyMOA 0.15.1 on the same kind of machine (two cores,
-single runs, load 2 to 8).
+Peers that are not installed are compared by the figures of an earlier measurement on the same rows and network,
+marked as such: PyTorch 2.5.1, deep-river 0.3.4, Avalanche 0.6.0 and CapyMOA 0.15.1 on the same kind of machine
+(two cores, single runs, load 2 to 8).
 """
 
 from __future__ import annotations
@@ -289,10 +289,15 @@ def page(where: str, found: list[Row]) -> str:
     words = {True: "yes", False: "**no**", None: "–"}
     lines = [[row.work, row.reached, row.goal, words[row.met]] for row in found]
     how = (
-        "Rates are examples per second of CPU time of one thread, the median turn, on scikit-learn's digits divided by "
-        "16. Accuracies are means over tasks after the last one, without a task id, one pass, with a fifth of the rows "
-        "of each task held out. Settings were not tuned for each method. Peers that are not installed are compared by "
+        "Rates are examples per second of CPU time of one thread, the median turn, on scikit-learn's digits divided "
+        "by 16. Accuracies are means over tasks after the last one, without a task id, one pass, with a fifth of the "
+        "rows of each task held out. Settings were not tuned for each method. Peers that are not installed are "
+        "compared by "
         "an earlier measurement on the same rows and network on another day, which says less than a common run."
     )
-    parts = ["# Continual learning", f"Written by `python -m benchmarks.run --only continual --write`. {where}", how]
+    parts = [
+        "# Continual learning",
+        f"Written by `python -m benchmarks.run --only continual --write`. {where}",
+        how,
+    ]
     return "\n\n".join([*parts, report.table(["work", "reached", "goal", "met"], lines)]) + "\n"

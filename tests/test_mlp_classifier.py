@@ -65,7 +65,9 @@ def test_readable_weights_predict_the_same(activation: str) -> None:
     number.learn_many(X, X[:, 0])
     first, last = number.layers
     hidden = np.tanh(first.intercepts + X @ np.array(list(first.weights.values())))
-    np.testing.assert_allclose((last.intercepts + hidden @ last.weights.T)[:, 0], number.predict_many(X), atol=1e-12)
+    np.testing.assert_allclose(
+        (last.intercepts + hidden @ last.weights.T)[:, 0], number.predict_many(X), atol=1e-12
+    )
 
 
 def test_a_step_is_that_of_the_gradient_in_numpy() -> None:
@@ -115,7 +117,9 @@ def test_embeddings_learn_what_values_have_in_common() -> None:
     vectors = model.embeddings["item"]
     assert len(vectors) == 40
     assert vectors["item0"].shape == (2,)
-    right = [model.predict_one({"item": names[i], "side": s}) == bool(hidden[i] ^ s) for i in range(40) for s in (0, 1)]
+    right = [
+        model.predict_one({"item": names[i], "side": s}) == bool(hidden[i] ^ s) for i in range(40) for s in (0, 1)
+    ]
     assert np.mean(right) > 0.95
     # A vector per value has fewer weights than a weight per value and unit.
     plain = model.clone(embedding_size=0)

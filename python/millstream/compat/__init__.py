@@ -1,4 +1,5 @@
-"""Conversion of models from and to River and scikit-learn, and PyTorch modules as learners (`compat.torch.Module`).
+"""Conversion of models from and to River and scikit-learn, and PyTorch modules as learners
+(`compat.torch.Module`).
 
 River, scikit-learn or PyTorch is needed only to call what concerns it.
 

@@ -6,11 +6,12 @@ PyTorch is needed only to create a `Module`; millstream does not depend on it.
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -18,17 +19,15 @@ from millstream._echo import quoted, typed
 from millstream._examples import check_example
 from millstream._files import write_whole
 from millstream.base import Classifier, Features, Label, Model, Regressor
-from millstream.errors import InvalidType, InvalidValue, MillstreamError, MissingPackage
+from millstream.errors import InvalidType, InvalidValue, MissingPackage
 from millstream.roles import CLASSIFIER
 
 __all__ = ["Module"]
 
-_PREFIXES = ("module", "optimizer")
-
 
 def _torch() -> Any:
     try:
-        import torch
+        torch = importlib.import_module("torch")
     except ImportError:
         raise MissingPackage("compat.torch: the package torch is not installed: pip install torch") from None
     return torch
@@ -39,12 +38,12 @@ class Module(Model):
 
     Each example is one step of the optimiser. The module receives a batch of rows of shape (rows, features) and
     returns (rows, classes) scores, or (rows,) or (rows, 1) numbers. Training uses `module.train()`, predicting
-    `module.eval()` without gradients. An example whose gradient is not finite is refused, and leaves the model as it
-    was. Results are repeatable for the same build of PyTorch and one thread.
+    `module.eval()` without gradients. An example whose gradient is not finite is refused, and leaves the model as
+    it was. Results are repeatable for the same build of PyTorch and one thread.
 
-    Its state is named arrays: `arrays()` has the parameters and buffers of the module, the state of the optimiser and
-    of the random generator (dropout draws from it), `save(path)` writes them as .npz, and `load(path)` reads them into
-    a learner that was built in the same way. Nothing is pickled, so that a file is safe to load.
+    Its state is named arrays: `arrays()` has the parameters and buffers of the module, the state of the optimiser
+    and of the random generator (dropout draws from it), `save(path)` writes them as .npz, and `load(path)` reads
+    them into a learner that was built in the same way. Nothing is pickled, so that a file is safe to load.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class Module(Model):
     def __new__(cls, module: Any = None, classes: Any = None, *others: Any, **named: Any) -> Any:
         if cls is Module:
             cls = _Classifier if classes is not None else _Regressor
-        return super().__new__(cls)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -241,7 +240,7 @@ class Module(Model):
         return outputs.reshape(-1).double().numpy()
 
     def arrays(self) -> dict[str, Any]:
-        """The state as named arrays: of the module, of the optimiser and of the generator, and the waiting rows."""
+        """The state as named arrays: of the module, the optimiser and the generator, and the waiting rows."""
         found = {f"module.{name}": value.numpy().copy() for name, value in self.module.state_dict().items()}
         for index, slots in self.optimizer.state_dict()["state"].items():
             for name, value in slots.items():
@@ -313,7 +312,7 @@ class Module(Model):
         self.load_arrays(arrays)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        other: Self = Module(**self._given)
+        other: Self = cast("Any", Module)(**self._given)
         other.load_arrays(self.arrays())
         other._features = copy.copy(self._features)
         return other
@@ -325,10 +324,9 @@ class _Classifier(Module, Classifier):
         if self.learned - len(self._waiting) == 0:
             return {}
         scores = self._outputs(x)
-        if len(scores) != len(self._given["classes"]):
-            raise MillstreamError(
-                f"compat.torch.Module: the module must return {len(self._given['classes'])} scores, got {len(scores)}"
-            )
+        wanted = len(self._given["classes"])
+        if len(scores) != wanted:
+            raise InvalidValue(f"compat.torch.Module: the module must return {wanted} scores, got {len(scores)}")
         scores = np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300)
         odds = np.exp(scores - scores.max())
         return dict(zip(self._given["classes"], (odds / odds.sum()).tolist(), strict=True))

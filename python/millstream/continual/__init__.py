@@ -1,8 +1,8 @@
 """Learning without forgetting: streams whose classes, domains or tasks come one after the other.
 
-`StreamingLDA` and `NearestClassMean` keep sums and cannot forget. `Replay` lets any learner learn stored rows again,
-and `GDumb` trains on stored rows alone when asked. `EWC`, `SI`, `LwF`, `AGEM` and `DERPlusPlus` guide the steps of a
-network, `neural_network.MLPClassifier`. docs/forgetting.md shows what helps, and what does not, and
+`StreamingLDA` and `NearestClassMean` keep sums and cannot forget. `Replay` lets any learner learn stored rows
+again, and `GDumb` trains on stored rows alone when asked. `EWC`, `SI`, `LwF`, `AGEM` and `DERPlusPlus` guide the
+steps of a network, `neural_network.MLPClassifier`. docs/forgetting.md shows what helps, and what does not, and
 `evaluate.continual` measures it on the tasks that `stream.tasks` makes.
 """
 

@@ -14,10 +14,10 @@ class Buffer(Config):
 class ClassBalanced(Buffer):
     """Stores equally many rows of each class, as far as there are any.
 
-    Choose it where classes come one after the other or have very different frequencies: a reservoir would store few
-    rows of a class that comes late. While a class has never been the largest in the buffer, each of its rows is
-    stored in place of a random row of the largest class; from then on its rows are a random sample of those of its
-    class.
+    Choose it where classes come one after the other or have very different frequencies: a reservoir would store
+    few rows of a class that comes late. While a class has never been the largest in the buffer, each of its rows
+    is stored in place of a random row of the largest class; from then on its rows are a random sample of those of
+    its class.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ class StreamingLDA(_Counted):
     Notes
     -----
     CapyMOA's SLDA (0.15.1) uses the covariance about the mean of all classes, which loses accuracy as classes are
-    added, and is not matched. Hayes and Kanan add a fixed multiple of the identity; here, as in scikit-learn, it is
-    relative to the mean variance.
+    added, and is not matched. Hayes and Kanan add a fixed multiple of the identity; here, as in scikit-learn, it
+    is relative to the mean variance.
 
     Examples
     --------

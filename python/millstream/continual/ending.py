@@ -15,8 +15,8 @@ __all__ = ["end_task"]
 def end_task(model: Any) -> bool:
     """Tell a model that a task of its stream has ended; returns whether that means anything to it.
 
-    `EWC`, `SI` and `LwF` then take what they have learned as what must be kept, and `GDumb` trains its model. It works
-    through pipelines and through `Replay`; a model of your own may define `end_task()`. Others ignore it.
+    `EWC`, `SI` and `LwF` then take what they have learned as what must be kept, and `GDumb` trains its model. It
+    works through pipelines and through `Replay`; a model of your own may define `end_task()`. Others ignore it.
 
     Examples
     --------
@@ -43,4 +43,6 @@ def end_task(model: Any) -> bool:
     # A pipeline with steps written in Python.
     steps = getattr(model, "steps", None)
     inner = list(steps.values()) if isinstance(steps, dict) else list(steps or ())
-    return any([end_task(step) for step in inner if role_of(step) is not None])
+    # Every step, not only the first to which it means something.
+    ended = [end_task(step) for step in inner if role_of(step) is not None]
+    return any(ended)

@@ -18,8 +18,8 @@ class GDumb(Native, Classifier):
 
     Choose it as the baseline that a method against forgetting must beat, and where examples may be stored and the
     model is needed only now and then. `learn_one` only stores the row. `retrain()` trains an untrained copy of the
-    model on the stored rows; `end_task` does the same. Until then there is no prediction, and later the predictions
-    are those of the last training: a prediction never trains.
+    model on the stored rows; `end_task` does the same. Until then there is no prediction, and later the
+    predictions are those of the last training: a prediction never trains.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ __all__ = ["AGEM", "EWC", "SI", "DERPlusPlus", "LwF"]
 
 class _EndsTasks(Native, Classifier):
     def end_task(self) -> None:
-        """Tell the model that a task of its stream has ended. Without examples since the last end, nothing changes."""
+        """Tell the model that a task has ended. Without examples since the last end, nothing changes."""
         self._end_task()
 
     @property

@@ -48,10 +48,8 @@ class Replay(Wrapper):
     >>> from millstream import continual, datasets, neural_network, optim
     >>> rows = sorted(datasets.Digits().take(1500), key=lambda example: example[1] // 2)
     >>> test = list(datasets.Digits())[1500:]
-    >>> for model in (
-    ...     neural_network.MLPClassifier(optimizer=optim.SGD(0.001)),
-    ...     continual.Replay(neural_network.MLPClassifier(optimizer=optim.SGD(0.001)), continual.ClassBalanced(100)),
-    ... ):
+    >>> network = neural_network.MLPClassifier(optimizer=optim.SGD(0.001))
+    >>> for model in (network.clone(), continual.Replay(network, continual.ClassBalanced(100))):
     ...     for x, y in rows:
     ...         model.learn_one(x, y)
     ...     print(round(sum(model.predict_one(x) == y for x, y in test) / len(test), 1))

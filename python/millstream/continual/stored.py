@@ -23,7 +23,8 @@ def buffer_of(who: str, given: Any, *, balanced: bool) -> Any:
         raise InvalidType(f"{who}: buffer must be a buffer, got {shown_part(given)}")
     if isinstance(given, ClassBalanced) and not balanced:
         raise InvalidValue(
-            f"{who}: buffer must be continual.Reservoir for a regressor, got continual.ClassBalanced: it has no classes"
+            f"{who}: buffer must be continual.Reservoir for a regressor, got continual.ClassBalanced: "
+            "it has no classes"
         )
     return given
 

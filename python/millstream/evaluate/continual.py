@@ -27,8 +27,8 @@ def continual(model: Any, tasks: Tasks, *, evaluations: int = 1, end_tasks: bool
     """Train a classifier on tasks one after the other, and test it on all of them each time.
 
     The model learns the training rows of `tasks` in their order, once. At the end of each task, and at
-    `evaluations` - 1 points before it, it predicts the test rows of all tasks. It is trained in place and continues
-    from its current state.
+    `evaluations` - 1 points before it, it predicts the test rows of all tasks. It is trained in place and
+    continues from its current state.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _accuracy(model: Any, task: Task, restricted: bool) -> float:
         predicted = as_list(model.predict_many(task.test.X))
     else:
         predicted = [model.predict_one(x) for x, _ in task.test.examples()]
-    return sum(a == b for a, b in zip(predicted, truths, strict=True)) / len(truths)
+    return float(sum(a == b for a, b in zip(predicted, truths, strict=True)) / len(truths))
 
 
 def _best(probabilities: Any, classes: Sequence[Any]) -> Any:
@@ -187,7 +187,9 @@ class ContinualResult:
         self.matrix = np.array(matrix, dtype=np.float64)
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1] or not self.matrix.size:
             shape = self.matrix.shape
-            raise InvalidValue(f"evaluate.ContinualResult: matrix must have a row and a column per task, got {shape}")
+            raise InvalidValue(
+                f"evaluate.ContinualResult: matrix must have a row and a column per task, got {shape}"
+            )
         count = len(self.matrix)
         #: Names of the tasks, and numbers of their test rows.
         self.names = [str(task + 1) for task in range(count)] if names is None else list(names)
@@ -197,7 +199,8 @@ class ContinualResult:
         for what, values in (("names", self.names), ("sizes", self.sizes), ("baseline", self.baseline)):
             if len(values) != count:
                 raise InvalidValue(
-                    f"evaluate.ContinualResult: {what} must have a value for each of {count} tasks, got {len(values)}"
+                    f"evaluate.ContinualResult: {what} must have a value for each of {count} tasks, "
+                    f"got {len(values)}"
                 )
         self.name, self.model, self.seconds, self.settings = name, model, seconds, dict(settings or {})
         #: Number of rows learned up to the end of each task.
@@ -210,7 +213,9 @@ class ContinualResult:
         return {
             "final accuracy": float(np.average(self.matrix[-1], weights=sizes)),
             "anytime accuracy": self._anytime(sizes),
-            "forgetting": self._over(self.matrix[:-1].max(axis=0, initial=0.0) - self.matrix[-1], sizes, slice(-1)),
+            "forgetting": self._over(
+                self.matrix[:-1].max(axis=0, initial=0.0) - self.matrix[-1], sizes, slice(-1)
+            ),
             "backward transfer": self._over(self.matrix[-1] - np.diag(self.matrix), sizes, slice(-1)),
             "forward transfer": self._forward(sizes),
         }
@@ -297,7 +302,7 @@ class ContinualResult:
         return frame(self.per_task, kind)
 
     def plot(self, kind: str = "tasks", ax: Any = None) -> Any:
-        """Plot with matplotlib; returns the axes. `kind` is "tasks" (accuracy on each task over rows) or "matrix"."""
+        """Plot with matplotlib; returns the axes. `kind` is "tasks" (accuracy over rows) or "matrix"."""
         from millstream.evaluate.continual_plot import plot
 
         return plot(self, kind, ax)

@@ -91,7 +91,9 @@ def _lines(result: ContinualResult, ax: Any) -> None:
     ax.set_xlim(left=0)
     ax.spines[["top", "right"]].set_visible(False)
     if count <= _MOST_LINES:
-        ax.legend(title="task", fontsize=8, title_fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        ax.legend(
+            title="task", fontsize=8, title_fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
+        )
 
 
 def _matrix(result: ContinualResult, ax: Any) -> None:

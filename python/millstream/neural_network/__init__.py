@@ -1,8 +1,8 @@
 """Small neural networks.
 
-`MLPClassifier` and `MLPRegressor` learn by stochastic gradient descent. `IRMARegressor` changes its function as little
-as possible with each example. `OSELM` and `EchoState` have random layers that never change, and an output by recursive
-least squares; `EchoState` remembers earlier rows. For networks of PyTorch, see `compat.torch`.
+`MLPClassifier` and `MLPRegressor` learn by stochastic gradient descent. `IRMARegressor` changes its function as
+little as possible with each example. `OSELM` and `EchoState` have random layers that never change, and an output
+by recursive least squares; `EchoState` remembers earlier rows. For networks of PyTorch, see `compat.torch`.
 """
 
 from __future__ import annotations

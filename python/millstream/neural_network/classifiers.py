@@ -20,13 +20,14 @@ class MLPClassifier(HasLayers, Native, Classifier):
     """Neural network with several hidden layers for any number of classes, by stochastic gradient descent.
 
     Choose it where a linear model is not flexible enough and examples are plentiful: a step takes about ten
-    microseconds with 64 features, 64 units and 10 classes. Scale the features (with `preprocessing.StandardScaler`).
-    A class joins with its first example; there is no list of classes to give. Where classes come one after the
-    other, a network forgets the earlier ones: see `continual.Replay` and docs/forgetting.md.
+    microseconds with 64 features, 64 units and 10 classes. Scale the features (with
+    `preprocessing.StandardScaler`). A class joins with its first example; there is no list of classes to give.
+    Where classes come one after the other, a network forgets the earlier ones: see `continual.Replay` and
+    docs/forgetting.md.
 
-    A missing number contributes nothing. A nominal feature has one weight per value and unit of the first layer, or,
-    with `embedding_size`, a learned vector per value, which has fewer weights and shares what is known about the
-    feature between its values. `millstream.train` takes mini-batches.
+    A missing number contributes nothing. A nominal feature has one weight per value and unit of the first layer,
+    or, with `embedding_size`, a learned vector per value, which has fewer weights and shares what is known about
+    the feature between its values. `millstream.train` takes mini-batches.
 
     Parameters
     ----------
@@ -62,10 +63,9 @@ class MLPClassifier(HasLayers, Native, Classifier):
 
     References
     ----------
-    Rumelhart, D. E., Hinton, G. E. and Williams, R. J. (1986). Learning representations by back-propagating errors.
-    Nature 323.
-    Bengio, Y., Ducharme, R., Vincent, P. and Jauvin, C. (2003). A neural probabilistic language model. Journal of
-    Machine Learning Research 3.
+    Rumelhart, D. E., Hinton, G. E. and Williams, R. J. (1986). Learning representations by back-propagating
+    errors. Nature 323. Bengio, Y., Ducharme, R., Vincent, P. and Jauvin, C. (2003). A neural probabilistic
+    language model. Journal of Machine Learning Research 3.
     """
 
     name = "neural_network.MLPClassifier"

@@ -14,9 +14,9 @@ __all__ = ["HasLayers", "Layer"]
 class Layer:
     """The weights of one layer: `weights[k]` are those from input k to each unit of the layer.
 
-    For the first layer, `weights` is a dict: by feature, and by value of a nominal one (or, with embeddings, a row for
-    each number of its vectors). For the others it is a matrix with a row for each unit of the layer below; for the last
-    one, a row for each unit of the output.
+    For the first layer, `weights` is a dict: by feature, and by value of a nominal one (or, with embeddings, a
+    row for each number of its vectors). For the others it is a matrix with a row for each unit of the layer
+    below; for the last one, a row for each unit of the output.
     """
 
     intercepts: Any

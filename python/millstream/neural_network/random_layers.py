@@ -18,8 +18,9 @@ class OSELM(HasLayers, Native, Regressor):
     """Random hidden layer and recursive least squares on it: exact ridge regression on random features.
 
     Choose it for smooth functions of a few scaled features: it has no learning rate, and after every example its
-    output weights are exactly those of ridge regression on the random features of all examples so far. A step costs
-    the square of `hidden_units`. `MLPRegressor` learns its features instead and is better with many of them.
+    output weights are exactly those of ridge regression on the random features of all examples so far. A step
+    costs the square of `hidden_units`. `MLPRegressor` learns its features instead and is better with many of
+    them.
 
     Scale the features (with `preprocessing.StandardScaler`): `input_scale` is relative to them. A missing number
     contributes nothing; a nominal feature has random weights per value.
@@ -50,8 +51,8 @@ class OSELM(HasLayers, Native, Regressor):
 
     References
     ----------
-    Liang, N.-Y., Huang, G.-B., Saratchandran, P. and Sundararajan, N. (2006). A fast and accurate online sequential
-    learning algorithm for feedforward networks. IEEE Transactions on Neural Networks 17.
+    Liang, N.-Y., Huang, G.-B., Saratchandran, P. and Sundararajan, N. (2006). A fast and accurate online
+    sequential learning algorithm for feedforward networks. IEEE Transactions on Neural Networks 17.
     """
 
     name = "neural_network.OSELM"
@@ -81,8 +82,8 @@ class EchoState(HasLayers, Native, Regressor):
     hidden_units
         Number of units in the reservoir. A step costs about their square.
     spectral_radius
-        Largest absolute eigenvalue of the recurrent weights: closer to 1 for a longer memory. Measured to about one
-        thousandth.
+        Largest absolute eigenvalue of the recurrent weights: closer to 1 for a longer memory. Measured to about
+        one thousandth.
     leak
         Fraction of its state that a unit replaces in each step; lower values for slower series.
     density
@@ -114,9 +115,9 @@ class EchoState(HasLayers, Native, Regressor):
 
     References
     ----------
-    Jaeger, H. (2001). The "echo state" approach to analysing and training recurrent neural networks. GMD report 148.
-    Jaeger, H., Lukoševičius, M., Popovici, D. and Siewert, U. (2007). Optimization and applications of echo state
-    networks with leaky-integrator neurons. Neural Networks 20.
+    Jaeger, H. (2001). The "echo state" approach to analysing and training recurrent neural networks. GMD report
+    148. Jaeger, H., Lukoševičius, M., Popovici, D. and Siewert, U. (2007). Optimization and applications of echo
+    state networks with leaky-integrator neurons. Neural Networks 20.
     """
 
     name = "neural_network.EchoState"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,7 +137,9 @@ def tasks(
         shuffled = random.permutation(len(indices))
         held = max(1, round(holdout * len(indices)))
         if held >= len(indices):
-            raise InvalidValue(f"stream.tasks: task {name!r} has only {len(indices)} rows, which cannot be divided")
+            raise InvalidValue(
+                f"stream.tasks: task {name!r} has only {len(indices)} rows, which cannot be divided"
+            )
         labels = [y[index] for index in indices.tolist()]
         whole = Chunk(rows, _column(labels))
         train, test = whole.take(shuffled[held:]), whole.take(shuffled[:held])
@@ -222,7 +225,7 @@ def _classes(
                 f"stream.tasks: n_tasks must be at most the number of classes, {len(known)}, got {n_tasks}"
             )
         cuts = [round(len(known) * task / n_tasks) for task in range(n_tasks + 1)]
-        groups = [known[low:high] for low, high in zip(cuts, cuts[1:], strict=False)]
+        groups = [known[low:high] for low, high in itertools.pairwise(cuts)]
     given = [label for group in groups for label in group]
     if not all(groups) or len(given) != len(set(given)):
         raise InvalidValue("stream.tasks: groups must have each class once, and none may be empty")
