@@ -289,11 +289,11 @@ def page(where: str, found: list[Row]) -> str:
     words = {True: "yes", False: "**no**", None: "–"}
     lines = [[row.work, row.reached, row.goal, words[row.met]] for row in found]
     how = (
-        "Rates are examples per second of CPU time of one thread, the median turn, on scikit-learn's digits divided "
-        "by 16. Accuracies are means over tasks after the last one, without a task id, one pass, with a fifth of the "
-        "rows of each task held out. Settings were not tuned for each method. Peers that are not installed are "
-        "compared by "
-        "an earlier measurement on the same rows and network on another day, which says less than a common run."
+        "Rates are examples per second of CPU time of one thread, the median turn, on scikit-learn's digits "
+        "divided by 16. Accuracies are means over tasks after the last one, without a task id, one pass, with a "
+        "fifth of the rows of each task held out. Settings were not tuned for each method. Peers that are not "
+        "installed are compared by an earlier measurement on the same rows and network on another day, which says "
+        "less than a common run."
     )
     parts = [
         "# Continual learning",

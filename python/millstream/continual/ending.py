@@ -38,8 +38,8 @@ def end_task(model: Any) -> bool:
         raise InvalidType(f"continual.end_task: model must be a model, got {shown_part(model)}")
     own = getattr(model, "end_task", None)
     if callable(own):
-        own()
-        return True
+        ended = own()
+        return True if ended is None else bool(ended)
     # A pipeline with steps written in Python.
     steps = getattr(model, "steps", None)
     inner = list(steps.values()) if isinstance(steps, dict) else list(steps or ())

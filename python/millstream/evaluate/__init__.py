@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
 from millstream.evaluate.calibration import Calibration
-from millstream.evaluate.continual import ContinualResult, continual
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
+from millstream.evaluate.over_tasks import ContinualResult, continual
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals

@@ -12,7 +12,7 @@ from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
 
 if TYPE_CHECKING:
-    from millstream.evaluate.continual import ContinualResult
+    from millstream.evaluate.over_tasks import ContinualResult
 
 __all__ = ["plot", "save"]
 

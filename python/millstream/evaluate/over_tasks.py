@@ -18,7 +18,7 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.frames import frame, number, table
 from millstream.roles import CLASSIFIER, role_of
 from millstream.stream.chunk import Chunk, as_list
-from millstream.stream.tasks import Task, Tasks
+from millstream.stream.task_streams import Task, Tasks
 
 __all__ = ["ContinualResult", "continual"]
 
@@ -303,13 +303,13 @@ class ContinualResult:
 
     def plot(self, kind: str = "tasks", ax: Any = None) -> Any:
         """Plot with matplotlib; returns the axes. `kind` is "tasks" (accuracy over rows) or "matrix"."""
-        from millstream.evaluate.continual_plot import plot
+        from millstream.evaluate.over_tasks_plot import plot
 
         return plot(self, kind, ax)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "tasks") -> None:
         """Save the plot to a file: .png, .svg or .pdf."""
-        from millstream.evaluate.continual_plot import save
+        from millstream.evaluate.over_tasks_plot import save
 
         save(self, path, kind)
 
