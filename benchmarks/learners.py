@@ -64,6 +64,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
     "preprocessing.FeatureHasher": {"n_features": 2**10},
+    "continual.GDumb": {"model": _LOGISTIC},
+    "continual.Replay": {"model": _LOGISTIC},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
     "preprocessing.PredClipper": {"model": _LINE, "y_min": -5.0, "y_max": 5.0},
     "preprocessing.TargetMinMaxScaler": {"model": _LINE},

@@ -19,7 +19,7 @@ from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from streams import ARGUMENTS, ROLES, mixed, numbers_in
 
 #: Roles of components without a state of their own.
-SETTINGS = ("optimizer", "loss", "schedule", "kernel", "search_engine", "generator")
+SETTINGS = ("optimizer", "loss", "schedule", "kernel", "search_engine", "buffer", "generator")
 #: Learners of counts.
 COUNTS = ("naive_bayes.CategoricalNB", "naive_bayes.ComplementNB", "naive_bayes.MultinomialNB")
 #: Arguments with which a component can be merged although it cannot by default.

@@ -36,11 +36,11 @@ __all__ = [
     "Part",
     "PendingEvents",
     "Policy",
-    "RoundBatch",
-    "RoundReader",
     "PolicyEstimator",
     "PredictShortcut",
     "Prequential",
+    "RoundBatch",
+    "RoundReader",
     "Sampler",
     "SavedFile",
     "Sketch",
@@ -145,6 +145,8 @@ class Model(Part):
     def _copy_member(self, other: Model, place: int) -> None: ...
     def _detector(self, parameter: str) -> DriftDetector: ...
     def _undo(self) -> None: ...
+    def _ends_tasks(self) -> bool: ...
+    def _end_task(self) -> None: ...
     def _run_many(
         self, rows: Sequence[Any], y: Any, w: Any, predict: str | None, on_error: str
     ) -> tuple[Any, list[tuple[int, str]]]: ...
@@ -311,9 +313,7 @@ class ContextualPolicy(Part):
     def _learn_rounds(
         self, rounds: RoundBatch, probabilities: bool, on_error: str
     ) -> tuple[npt.NDArray[np.float64], int]: ...
-    def _learn_ids(
-        self, ids: npt.NDArray[np.uint64], rewards: npt.NDArray[np.float64], on_error: str
-    ) -> int: ...
+    def _learn_ids(self, ids: npt.NDArray[np.uint64], rewards: npt.NDArray[np.float64], on_error: str) -> int: ...
 
 @final
 class RoundBatch:

@@ -1,6 +1,7 @@
 //! Declarations of components: name, role, parameters and builder.
 
 use crate::bandit::contextual::{explore::Explorer, Policy as ContextualPolicy};
+use crate::continual::buffer::Settings as Buffer;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -57,6 +58,8 @@ pub enum Role {
     Kernel,
     /// Finds nearest neighbours.
     SearchEngine,
+    /// Stores rows of a stream, to be learned again.
+    Buffer,
     /// An endless stream of examples.
     Generator,
     /// Has the role of the component that it wraps (a pipeline).
@@ -64,7 +67,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 23] = [
+    pub const ALL: [Role; 24] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -86,6 +89,7 @@ impl Role {
         Role::Explorer,
         Role::Kernel,
         Role::SearchEngine,
+        Role::Buffer,
         Role::Generator,
         Role::Wrapper,
     ];
@@ -122,6 +126,7 @@ impl Role {
             Role::Explorer => "explorer",
             Role::Kernel => "kernel",
             Role::SearchEngine => "search_engine",
+            Role::Buffer => "buffer",
             Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
@@ -154,6 +159,7 @@ pub enum Built {
     Explorer(Explorer),
     Kernel(Kernel),
     SearchEngine(SearchEngine),
+    Buffer(Buffer),
     Generator(Box<dyn Generator>),
 }
 
@@ -184,6 +190,7 @@ impl Built {
             | Built::Explorer(_)
             | Built::Kernel(_)
             | Built::SearchEngine(_)
+            | Built::Buffer(_)
             | Built::Generator(_) => None,
         }
     }

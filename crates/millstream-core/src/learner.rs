@@ -2,6 +2,7 @@
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
+use crate::neural_network::classifier_network::ClassifierNetwork;
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::task::{Task, Truth};
@@ -119,6 +120,19 @@ pub trait Learner<T: Task>: Part {
     /// Revert the last `learn` or `step`, bit for bit, if `Abilities::undoes` is set. Called at most once
     /// for each.
     fn undo(&mut self) {}
+
+    /// The network of classes that it is, for learners that guide its steps.
+    fn network(&self) -> Option<&ClassifierNetwork> {
+        None
+    }
+
+    /// Whether the end of a task of its stream means anything to it: `end_task`.
+    fn ends_tasks(&self) -> bool {
+        false
+    }
+
+    /// A task of its stream has ended: consolidate what was learned, or train on stored rows. Cannot fail.
+    fn end_task(&mut self, _scratch: &mut Scratch) {}
 
     fn duplicate(&self) -> Box<dyn Learner<T>>;
 }

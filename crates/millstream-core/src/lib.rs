@@ -14,6 +14,7 @@
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | what a policy must do | `policy`; the policies: `bandit` |
+//! | learning without forgetting: stored rows, discriminants, guided networks | `continual` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
 //! | JSON of untrusted bodies | `json`; events that wait for a label: `serving` |
@@ -27,6 +28,7 @@ pub mod basis;
 pub mod batch;
 pub mod cluster;
 pub mod compose;
+pub mod continual;
 pub mod covariance;
 pub mod covariance_estimator;
 pub mod declaration;

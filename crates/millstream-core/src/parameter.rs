@@ -76,7 +76,7 @@ pub enum Kind {
     Name,
     /// A list of feature names: strings or integers.
     Names,
-    /// A list of integers within bounds.
+    /// A list of integers within bounds; one integer is a list of it.
     Integers {
         low: i64,
         high: i64,
@@ -234,7 +234,8 @@ impl Kind {
                 }
             }
             Kind::Integers { low, high } => {
-                let numbers: Option<Vec<i64>> = given.as_array().ok_or_else(refuse)?.iter().map(integer).collect();
+                let given = given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice);
+                let numbers: Option<Vec<i64>> = given.iter().map(integer).collect();
                 match numbers {
                     Some(numbers) if numbers.iter().all(|number| (*low..=*high).contains(number)) => {
                         Ok(numbers.into())

@@ -1,6 +1,6 @@
-"""Conversion of models from and to River and scikit-learn, and of Vowpal Wabbit's options.
+"""Conversion of models from and to River and scikit-learn, of Vowpal Wabbit's options, and PyTorch modules as learners.
 
-River or scikit-learn is needed only to call the functions that convert its models.
+River, scikit-learn or PyTorch is needed only to call what concerns it.
 
 Examples
 --------
@@ -19,6 +19,7 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream.base import Label, Model
+from millstream.compat import torch
 from millstream.compat.vw_line import Translation, translate
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
@@ -27,6 +28,7 @@ from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
 _ROLES = (CLASSIFIER, REGRESSOR, TRANSFORMER)
 
 __all__ = ["from_river", "from_sklearn", "from_vw", "to_river", "to_sklearn"]
+__all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn", "torch"]
 
 
 def to_river(model: Model) -> Any:

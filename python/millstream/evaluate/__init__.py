@@ -10,9 +10,10 @@ from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, S
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
 from millstream.evaluate.games import Games, Plays
+from millstream.evaluate.over_tasks import ContinualResult, continual
 from millstream.evaluate.playing import play
-from millstream.evaluate.policy_run import policies
 from millstream.evaluate.policy_results import PolicyDifference, PolicyResult, PolicyResults
+from millstream.evaluate.policy_run import policies
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
@@ -22,6 +23,7 @@ from millstream.evaluate.weights import Weights
 __all__ = [
     "Calibration",
     "Confusion",
+    "ContinualResult",
     "Detection",
     "DriftResult",
     "ErrorStream",
@@ -38,6 +40,7 @@ __all__ = [
     "Results",
     "Score",
     "Weights",
+    "continual",
     "drift",
     "forecast",
     "iter_forecast",

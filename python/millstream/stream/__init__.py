@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
     from millstream.stream.table import TableStream as TableStream
+    from millstream.stream.task_streams import Task as Task
+    from millstream.stream.task_streams import Tasks as Tasks
+    from millstream.stream.task_streams import tasks as tasks
     from millstream.stream.vowpal_wabbit import hash_feature as hash_feature
     from millstream.stream.vowpal_wabbit import read_vw as read_vw
 
@@ -77,6 +80,8 @@ _READERS = {
     "Sink": "sink",
     "SparseText": "sparse_text",
     "TableStream": "table",
+    "Task": "task_streams",
+    "Tasks": "task_streams",
     "from_arrow": "frames",
     "from_classification": "round_classification",
     "from_examples": "examples",
@@ -113,6 +118,7 @@ _READERS = {
     "shuffle": "river",
     "simulate_qa": "river",
     "write_dsjson": "round_writers",
+    "tasks": "task_streams",
     "write_kafka": "kafka_sink",
     "write_redis": "redis_sink",
     "write_socket": "socket_sink",
