@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    continual,
     covariances,
+    decisions,
     detectors,
+    exports,
     forecasters,
     generators,
     keyed,

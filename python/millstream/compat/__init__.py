@@ -1,4 +1,4 @@
-"""Conversion of models from and to River and scikit-learn, of Vowpal Wabbit's options, and PyTorch modules as learners.
+"""Conversion of models from and to River and scikit-learn, of Vowpal Wabbit's options, and PyTorch modules.
 
 River, scikit-learn or PyTorch is needed only to call what concerns it.
 
@@ -27,8 +27,7 @@ from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
 #: Roles that River and scikit-learn have too.
 _ROLES = (CLASSIFIER, REGRESSOR, TRANSFORMER)
 
-__all__ = ["from_river", "from_sklearn", "from_vw", "to_river", "to_sklearn"]
-__all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn", "torch"]
+__all__ = ["from_river", "from_sklearn", "from_vw", "to_river", "to_sklearn", "torch"]
 
 
 def to_river(model: Model) -> Any:
