@@ -197,8 +197,8 @@ def _linear(options: _Options, name: str, optimizer: str | Call) -> tuple[Call, 
         model = Call("preprocessing.PredClipper", (model,), bounds or {"seen_range": True})
         if not bounds:
             options.note(
-                f"--loss_function {name}: VW takes gradients at predictions within the range of labels so far; here "
-                "the range limits predictions only."
+                f"--loss_function {name}: VW takes gradients at predictions within the range of labels so far; "
+                "here the range limits predictions only."
             )
     return model, is_classifier
 
