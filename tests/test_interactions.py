@@ -113,7 +113,8 @@ def test_progressive_loss_is_that_of_vowpal_wabbit(tmp_path: Path) -> None:
     workspace.finish()
     model, losses = linear_model.LogisticRegression("adaptive", intercept=False), []
     for chunk in stream.read_vw(path, interactions=["ui"]).chunks():
-        p = model.step_many(chunk.X, chunk.y, proba=True)[np.arange(len(chunk)), (chunk.y > 0).astype(int)]
+        found = model.step_many(chunk.X, chunk.y, proba=True)
+        p = np.where(chunk.y > 0, found["1"].to_numpy(), found["-1"].to_numpy())
         # VW has a probability for a class that was never seen.
         losses += np.where(p > 0, -np.log(np.maximum(p, 1e-300)), np.log(2)).tolist()
     assert np.mean(losses) == pytest.approx(wanted, abs=1e-3)

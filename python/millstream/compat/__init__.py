@@ -170,7 +170,8 @@ def from_vw(line: str, show: bool = True) -> Translation:
     reader = stream.read_vw("train.vw", bits=20, interactions=["ui"])
     model = linear_model.LogisticRegression(optimizer="adaptive", intercept=False)
     result = evaluate.prequential(model, reader)
-    >>> text = "1 |user ann |item red\n-1 |user ann |item blue\n-1 |user bob |item red\n1 |user bob |item blue\n"
+    >>> ann, bob = "1 |user ann |item red\\n-1 |user ann |item blue\\n", "-1 |user bob |item red\\n"
+    >>> text = ann + bob + "1 |user bob |item blue\\n"
     >>> result = evaluate.prequential(model, reader(io.StringIO(text * 50)))
     >>> result["Accuracy"] > 0.9
     True

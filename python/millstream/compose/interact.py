@@ -57,7 +57,7 @@ class Interact(Native, Transformer):
     --------
     >>> from millstream import compose, linear_model
     >>> compose.Interact([("user", "price")], bits=8).transform_one({"user": "ann", "price": 2.0})
-    {26: 2.0, 113: 1.0, 235: 2.0}
+    {11: 1.0, 14: 2.0, 95: 2.0}
 
     Whom what pleases:
 

@@ -60,7 +60,8 @@ class VowpalWabbit(SparseText):
             max_products=max_products,
         )
         self.interactions, self.ngram, self.skips = features.interactions, ngram, skips
-        self.ignore, self.keep, self.ignore_linear = features.ignore, features.keep, features.ignore_linear
+        self.ignore, self.ignore_linear = tuple(features.ignore), tuple(features.ignore_linear)
+        self.keep = None if features.keep is None else tuple(features.keep)
         self.max_products, self._features, self.names = features.max_products, features, names
         limit = names_limit(names)
         #: The names of the columns so far, with `names`.
@@ -166,7 +167,8 @@ def read_vw(
 
     Products of a user's and an item's features:
 
-    >>> text = "1 |user ann |item red\n-1 |user ann |item blue\n-1 |user bob |item red\n1 |user bob |item blue\n"
+    >>> ann, bob = "1 |user ann |item red\\n-1 |user ann |item blue\\n", "-1 |user bob |item red\\n"
+    >>> text = ann + bob + "1 |user bob |item blue\\n"
     >>> tastes = stream.read_vw(io.StringIO(text * 50), interactions=["ui"])
     >>> result = evaluate.prequential(linear_model.LogisticRegression("adaptive", intercept=False), tastes)
     >>> result.model.predict_many(next(tastes.chunks()).X)[:4].tolist()
