@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks import (
     covariances,
+    decisions,
     detectors,
     forecasters,
     generators,
@@ -77,6 +78,7 @@ def main() -> None:
         "file-memory",
         "import",
         "keyed",
+        "decisions",
         "serving",
         *serving.names(),
     )
@@ -92,8 +94,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md and the table of README.md; with --only, "
-        "SERVING.md and KEYED.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, DECISIONS.md and the table of README.md; "
+        "with --only, SERVING.md, KEYED.md and DECISIONS.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -112,6 +114,12 @@ def main() -> None:
         if not given.goals and not given.parts:
             _keyed(where, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if name != "keyed"]
+        if only == []:
+            return
+    if only is None or "decisions" in only:
+        if not given.goals and not given.parts:
+            _decisions(where, write=given.write)
+        only = None if only is None else [name for name in only if name != "decisions"]
         if only == []:
             return
     if not given.parts:
@@ -136,6 +144,13 @@ def _keyed(where: str, *, quick: bool, write: bool) -> None:
     print(page)
     if write:
         KEYED.write_text(page)
+
+
+def _decisions(where: str, *, write: bool) -> None:
+    page = decisions.page(where)
+    print(page)
+    if write:
+        decisions.PAGE.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:
