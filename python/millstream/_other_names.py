@@ -26,11 +26,9 @@ _NAMES: dict[str, dict[str, str]] = {
         "UCB": "bandit.UCB1, or bandit.KLUCB for rewards of 0 and 1",
         "ThompsonSampling": "bandit.Thompson",
         "RandomPolicy": "bandit.EpsilonGreedy(epsilon=1.0)",
-        "LinUCBDisjoint": "bandit.LinUCB",
         "evaluate": "evaluate.play",
-        "evaluate_offline": "evaluate.policies",
         "envs": "bandit.worlds",
-        "datasets": "bandit.worlds, or stream.from_classification",
+        "datasets": "bandit.worlds",
     },
     "preprocessing": {
         "StatImputer": "preprocessing.Imputer or preprocessing.PreviousImputer",

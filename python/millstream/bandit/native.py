@@ -28,13 +28,11 @@ class NativePolicy(_core.Policy, Measure, Policy):
     decide_one = _core.Policy._decide_one
     learn_one = _core.Policy._learn_one
     pull = _core.Policy._pull
+    update = _core.Policy._update
 
     def learn_action(self, action: Any, reward: float, probability: float | None = None) -> None:
         """Learn the reward of an action that was taken elsewhere."""
         self.learn_one(action=action, reward=reward, probability=probability)
-
-    def update(self, action: Any, reward: float) -> None:
-        self.learn_one(action=action, reward=reward)
 
     def decide_many(self, n: int, actions: Iterable[Hashable] | None = None) -> Decisions:
         try:
@@ -61,7 +59,7 @@ class NativePolicy(_core.Policy, Measure, Policy):
             return self._learn_many(keys, rewards, None, None, on_error)
         return self._learn_many(None, rewards, keys, probabilities, on_error)
 
-    for _verb in (update, decide_many, learn_many):
+    for _verb in (decide_many, learn_many):
         _verb.__doc__ = getattr(Policy, _verb.__name__).__doc__
     del _verb
 
