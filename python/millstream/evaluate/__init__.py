@@ -9,8 +9,8 @@ from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
-from millstream.evaluate.policy_run import policies
 from millstream.evaluate.policy_results import PolicyDifference, PolicyResult, PolicyResults
+from millstream.evaluate.policy_run import policies
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
