@@ -235,6 +235,8 @@ def test_bad_arguments() -> None:
         evaluate.policies([], {"a": best})
     with pytest.raises(InvalidType, match="a round must have shared, actions"):
         evaluate.policies([3], {"a": best})
+    with pytest.raises(InvalidType, match="log must be an iterable of rounds, got int 3"):
+        evaluate.policies(3, {"a": best})  # type: ignore[arg-type]
     results = evaluate.policies(log, {"a": best})
     with pytest.raises(InvalidValue, match="policy must be one of a, logged, got 'b'"):
         results.difference("a", "b")

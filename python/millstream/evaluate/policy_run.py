@@ -92,6 +92,8 @@ def policies(
     prototype = _estimator(estimator, reward_model, reward_range)
     if not 0.0 < coverage < 1.0:
         raise InvalidValue(f"{_WHO}: coverage must be in (0, 1), got {quoted(coverage)}")
+    if isinstance(log, (str, bytes)) or not isinstance(log, Iterable):
+        raise InvalidType(f"{_WHO}: log must be an iterable of rounds, got {typed(log)}")
     run = _Run(judges, prototype, _model(reward_model, prototype), coverage, learn)
     for index, seen in enumerate(_rounds(log)):
         try:

@@ -96,12 +96,9 @@ impl Sums {
             (slopes[2], slopes[3]) = (1.0 / c, -b / (c * c));
         }
         let mut variance = 0.0;
-        for i in 0..4 {
-            for j in 0..4 {
-                // A slope of 0 times an infinite product would be NaN.
-                if slopes[i] != 0.0 && slopes[j] != 0.0 {
-                    variance += slopes[i] * slopes[j] * self.product(i, j);
-                }
+        for (i, &first) in slopes.iter().enumerate() {
+            for (j, &second) in slopes.iter().enumerate() {
+                variance += first * second * self.product(i, j);
             }
         }
         variance.max(0.0).sqrt()
