@@ -36,8 +36,6 @@ const NAME: &str = "continual.StreamingLDA";
 const MOST_COORDINATES: usize = 4096;
 /// Added to a covariance that rounding has made indefinite, relative to its mean variance; raised by factors of 100.
 const LEAST_RAISE: f64 = 1e-14;
-/// A feature of whose variance no larger part is its own depends on others, to rounding.
-const LEAST_OWN: f64 = 1e-13;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -167,16 +165,10 @@ impl StreamingLda {
             }
             // Without any spread within the classes, the nearest mean is all there is to know.
             let added = if mean_variance > 0.0 { raise } else { 1.0 };
-            if width == 0 {
+            if width == 0
+                || factorise(factor, width, added) && condition(factor, width) > LEAST_RAISE.sqrt() * 1e-3
+            {
                 break;
-            }
-            if factorise(factor, width, added) {
-                // The part of each variance that earlier features do not explain.
-                let entry = |i: usize| if mean_variance > 0.0 { weight * diagonal(i) + added } else { added };
-                let own = (0..width).map(|i| factor[i * width + i].powi(2) / entry(i)).fold(1.0, f64::min);
-                if own > LEAST_OWN {
-                    break;
-                }
             }
             *singular = true;
             raise = if raise > 0.0 { 100.0 * raise } else { LEAST_RAISE * mean_variance };
@@ -237,6 +229,14 @@ impl StreamingLda {
         self.forget_solution();
         Ok(())
     }
+}
+
+/// The least pivot of a factor relative to the largest.
+fn condition(factor: &[f64], width: usize) -> f64 {
+    let pivots = (0..width).map(|i| factor[i * width + i]);
+    let (least, most) =
+        pivots.fold((f64::MAX, 0.0f64), |(least, most), pivot| (least.min(pivot), most.max(pivot)));
+    least / most
 }
 
 impl Part for StreamingLda {
