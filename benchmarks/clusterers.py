@@ -15,6 +15,14 @@ __all__ = ["WORKLOADS"]
 #: Rows of a batch of scikit-learn.
 BATCH = 1024
 
+#: The goals that turned out wrong, with the reason.
+_TOO_HIGH = {
+    "KMeans": "the goal assumed 1.2 to 1.3 M rows/s of scikit-learn, which are 3.4 M; 8 times that is more than a "
+    "bare loop of this work reached (22.8 M)",
+    "MiniBatchKMeans": "the goal assumed 1.2 to 1.3 M rows/s of scikit-learn, which are 3.3 M; 10 times that is "
+    "what a bare loop of this work reached (33 M)",
+}
+
 WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "k-means": lambda size: _compared("KMeans", size, 200_000, 10, 8, 8.0),
     "k-means-batches": lambda size: _compared("MiniBatchKMeans", size, 200_000, 10, 8, 10.0),
@@ -86,10 +94,7 @@ def _compared(name: str, size: float, rows: int, width: int, count: int, goal: f
     few = X[: max(1, int(5_000 * size))]
     sides = [_ours(name, X, init), _sklearn(X, init), _river(few, count)]
     title = f"{name}, {count} clusters of {width} columns, learn_many"
-    return Comparison(
-        title,
-        "",
-        sides,
-        {"scikit-learn": goal},
-        f"batches of {BATCH} rows in scikit-learn; tests compare the centres",
-    )
+    note = f"batches of {BATCH} rows in scikit-learn; tests compare the centres"
+    if width == 10:
+        note += f"; {_TOO_HIGH[name]}"
+    return Comparison(title, "", sides, {"scikit-learn": goal}, note)

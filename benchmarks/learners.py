@@ -11,10 +11,10 @@ import millstream
 from benchmarks import streams
 from benchmarks.measure import Comparison, Outcome, Side
 
-__all__ = ["ROLES", "comparisons", "describe", "names"]
+__all__ = ["ROLES", "UNLABELLED", "comparisons", "describe", "names"]
 
 #: Roles whose components learn on their own.
-ROLES = ("classifier", "regressor", "clusterer", "transformer", "wrapper")
+ROLES = ("classifier", "regressor", "anomaly_detector", "clusterer", "transformer", "wrapper")
 
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _SCALER = {"name": "preprocessing.StandardScaler"}
@@ -23,6 +23,9 @@ _LINE = {"name": "linear_model.LinearRegression"}
 
 #: Arguments for components that require them, or would take minutes without.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "anomaly.HalfSpaceTrees": {"limits": [-8.0, 8.0]},
+    "anomaly.QuantileFilter": {"model": {"name": "anomaly.GaussianScorer"}, "q": 0.99},
+    "anomaly.ThresholdFilter": {"model": {"name": "anomaly.GaussianScorer"}, "threshold": 0.99},
     "art.FuzzyART": {"limits": [-8.0, 8.0]},
     "art.FuzzyARTMAP": {"limits": [-8.0, 8.0]},
     "basis.BSpline": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
@@ -67,6 +70,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+#: The verbs of learners that need no target.
+UNLABELLED = {"anomaly_detector": "score_one", "clusterer": "predict_one"}
+
 #: Learners of counts refuse negative numbers, so a scaler in front makes them positive.
 COUNTS = (
     "decomposition.LDA",
@@ -108,6 +114,7 @@ def describe(name: str) -> dict[str, Any]:
 def _river(name: str) -> Callable[[], Any] | None:
     """A factory of River's counterpart, if there is one."""
     from river import (
+        anomaly,
         cluster,
         compose,
         drift,
@@ -133,6 +140,9 @@ def _river(name: str) -> Callable[[], Any] | None:
         return linear_model.LinearRegression(optim.SGD(0.01))
 
     counterparts: dict[str, Callable[[], Any]] = {
+        "anomaly.HalfSpaceTrees": lambda: anomaly.HalfSpaceTrees(
+            limits=dict.fromkeys(streams.names(10), (-8.0, 8.0)), seed=1
+        ),
         "baseline.MajorityClass": lambda: dummy.PriorClassifier(),
         "baseline.NoChange": lambda: dummy.NoChangeClassifier(),
         "baseline.Prior": lambda: dummy.PriorClassifier(),
@@ -201,9 +211,10 @@ def _ours(name: str, role: str, X: Any, y: Any, scored: int) -> Side:
                 model.learn_many(X)
                 model.transform_many(X)
                 return Outcome(memory=model.memory)
-            predicted = model.step_many(X, y)
-            if role == "clusterer":
+            if role in UNLABELLED:
+                model.step_many(X)
                 return Outcome(memory=model.memory)
+            predicted = model.step_many(X, y)
             return Outcome(_quality(predicted[:scored], y[:scored], role), model.memory)
 
         return run
@@ -222,12 +233,16 @@ def _theirs(build: Callable[[], Any], role: str, rows: list[dict[str, float]], y
                 for x in rows:
                     model.transform_one(x)
                 return Outcome(memory=model._raw_memory_usage)
+            if role in UNLABELLED:
+                ask = getattr(model, UNLABELLED[role])
+                for x in rows:
+                    ask(x)
+                    model.learn_one(x)
+                return Outcome(memory=model._raw_memory_usage)
             predicted = []
             for x, target in zip(rows, y, strict=True):
                 predicted.append(model.predict_one(x))
-                model.learn_one(x, target) if role != "clusterer" else model.learn_one(x)
-            if role == "clusterer":
-                return Outcome(memory=model._raw_memory_usage)
+                model.learn_one(x, target)
             quality = _quality(np.array([0 if p is None else p for p in predicted]), np.array(y), role)
             return Outcome(quality, model._raw_memory_usage)
 

@@ -37,12 +37,13 @@ class Waits:
 
 
 def _read_while_learning(model: Any, role: str, X: Any, y: Any) -> list[float]:
-    ask = model.transform_one if role == "transformer" else model.predict_one
+    unlabelled = {"transformer": "transform_one", **learners.UNLABELLED}
+    ask = getattr(model, unlabelled.get(role, "predict_one"))
     asked, finished = dict(enumerate(X[0].tolist())), threading.Event()
 
     def learn() -> None:
         while not finished.is_set():
-            model.learn_many(X) if role in ("transformer", "clusterer") else model.learn_many(X, y)
+            model.learn_many(X) if role in unlabelled else model.learn_many(X, y)
 
     learner = threading.Thread(target=learn)
     learner.start()

@@ -29,6 +29,7 @@ __all__ = [
     "quality_table",
     "scales_table",
     "sides_table",
+    "statistics_table",
 ]
 
 
@@ -177,6 +178,23 @@ def sketches_table(results: Sequence[Result]) -> str:
         theirs = rate(result.rate("DataSketches")) if "DataSketches" in result.rates else "–"
         rows.append([f"`{result.comparison.title}`", *rates, size(result.outcomes[many.name].memory), theirs])
     return table(["sketch", "update_many", "update", "memory", "DataSketches"], rows)
+
+
+def statistics_table(results: Sequence[Result]) -> str:
+    """A row for each statistic or covariance estimator."""
+    rows = []
+    for result in results:
+        many, one, *_ = result.comparison.sides
+        row = [f"`{result.comparison.title}`", rate(result.rate(many.name)), rate(result.rate(one.name))]
+        row.append(size(result.outcomes[many.name].memory))
+        if "River" in result.rates:
+            ratio = result.ratio("River")
+            row += [rate(result.rate("River")), f"{ratio:.3g} ×", f"{ratio / result.ratio('millstream'):.3g} ×"]
+        else:
+            row += ["–", "–", "–"]
+        rows.append(row)
+    head = ["statistic", "update_many", "update", "memory", "River", "speed-up, update_many", "speed-up, update"]
+    return table(head, rows)
 
 
 def generators_table(results: Sequence[Result]) -> str:
@@ -363,6 +381,7 @@ def parts_page(
     samplers: Sequence[Result] = (),
     waits: Sequence[Waits] = (),
     sketches: Sequence[Result] = (),
+    statistics: Sequence[Result] = (),
 ) -> str:
     """PARTS.md: every component on its own."""
     parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
@@ -389,6 +408,14 @@ def parts_page(
             "Items per second: `update_many` of an array of a million, and `update` in a loop; DataSketches "
             "receives one item per call. Lognormal numbers, or integers with Zipf's distribution as keys.",
             sketches_table(sketches),
+        ]
+    if statistics:
+        parts += [
+            "## Every statistic and covariance estimator",
+            "Numbers, or rows of 10 numbers, per second: `update_many` of an array, and `update` in a loop, "
+            "compared with River's loop if River has the same. The rolling statistics are means of 1,000 numbers. "
+            "`LedoitWolf` and `OAS` are those of scikit-learn, River's decay.",
+            statistics_table(statistics),
         ]
     if generators:
         parts += [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    covariances,
     detectors,
     exports,
     forecasters,
@@ -20,6 +21,7 @@ from benchmarks import (
     report,
     resources,
     row_detectors,
+    running_statistics,
     samplers,
     serving,
     sketches,
@@ -66,6 +68,8 @@ def main() -> None:
         "forecasters",
         "samplers",
         "sketches",
+        "statistics",
+        "covariances",
         "generators",
         "detectors",
         "row-detectors",
@@ -180,9 +184,12 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
     parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
     sampled, sketched = measured(samplers, "samplers"), measured(sketches, "sketches")
+    updated, matrices = measured(running_statistics, "statistics"), measured(covariances, "covariances")
     waits = list(readers.waits(size)) if only is None or "readers" in only else []
-    if parts or drawn or watched or sampled or sketched or waits:
-        page = report.parts_page(where, turns, parts, drawn, watched, sampled, waits, sketched)
+    if parts or drawn or watched or sampled or sketched or updated or matrices or waits:
+        page = report.parts_page(
+            where, turns, parts, drawn, watched, sampled, waits, sketched, [*updated, *matrices]
+        )
         print(page)
         if write:
             PARTS.write_text(page)

@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks import (
     adaptive_trees,
+    anomalies,
     clusterers,
     decompositions,
     detectors,
@@ -68,7 +69,7 @@ def dicts(size: float, width: int) -> Comparison:
         f"scaler + logistic, predict_one + learn_one on dicts of {width} numbers",
         "accuracy",
         [ours.dict_loop(scaled_logistic, rows, targets), peers.river(river_scaled_logistic, rows, targets)],
-        {"River": 10},
+        {"River": 25 if width == 10 else 10},
     )
 
 
@@ -112,7 +113,7 @@ def matrix_prequential(size: float) -> Comparison:
             peers.sgd_classifier(streams.standardised(X), y),
             peers.sgd_classifier(streams.standardised(X), y, **peers.IN_ORDER),
         ],
-        {"River": 100, "scikit-learn SGDClassifier, learning only": 2},
+        {"River": 100, "scikit-learn SGDClassifier, learning only": 2.3},
     )
 
 
@@ -253,6 +254,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "bayesian": least_squares.bayesian,
     "kernel-sgd": kernels.recursion,
     "fourier": kernels.fourier,
+    **anomalies.WORKLOADS,
     **clusterers.WORKLOADS,
     **prototypes.WORKLOADS,
     **decompositions.WORKLOADS,

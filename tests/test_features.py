@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import doctest
 import math
 import pickle
 from typing import Any
@@ -438,66 +436,6 @@ def test_a_learner_behind_a_selector(build: Any) -> None:
     assert many.to_bytes() == one.to_bytes()
     np.testing.assert_allclose(thin.predict_many(sparse.csr_matrix(X)), many.predict_many(X), rtol=1e-9)
     assert millstream.from_bytes(many.to_bytes()).to_bytes() == many.to_bytes()
-
-
-#: Number of examples of River that print something else here, and why.
-DIFFERENT = {
-    "GaussianRandomProjector": (2, "other random numbers, which depend on names only"),
-    "SparseRandomProjector": (2, "other random numbers, which depend on names only"),
-    "BagOfWords": (1, "consecutive words are joined by a blank: a feature name is no tuple"),
-    "PolynomialExtender": (1, "88.95 % for 88.88 %: no label is predicted before one was learned"),
-}
-
-
-class _SameValues(doctest.OutputChecker):
-    """Accepts the same Python value in other words: 1 for 1.0, other spaces, and as many digits as are shown."""
-
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        if super().check_output(want, got, optionflags | doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS):
-            return True
-        if not want and got == "0\n":
-            # `learn_many` returns the number of skipped rows.
-            return True
-        try:
-            wanted, found = (
-                [ast.literal_eval(text.strip().removeprefix("Counter(").removesuffix(")"))]
-                if text.startswith("Counter(")
-                else [ast.literal_eval(line.strip()) for line in text.splitlines()]
-                for text in (want, got)
-            )
-        except (SyntaxError, ValueError):
-            return False
-        same = [one == pytest.approx(other, abs=1e-3) for one, other in zip(found, wanted, strict=True)]
-        return all(same)
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        river.preprocessing.FeatureHasher,
-        river.preprocessing.GaussianRandomProjector,
-        river.preprocessing.SparseRandomProjector,
-        river.feature_extraction.BagOfWords,
-        river.feature_extraction.PolynomialExtender,
-        river.feature_extraction.TFIDF,
-        river.feature_selection.PoissonInclusion,
-        river.feature_selection.SelectKBest,
-        river.feature_selection.VarianceThreshold,
-    ],
-)
-def test_rivers_examples_with_the_import_changed(theirs: Any) -> None:
-    text = theirs.__doc__.replace("import river\n", "import millstream as river\n")
-    text = text.replace("from river import", "from millstream import")
-    # River's data sets, without a download.
-    text = text.replace("from millstream import datasets", "from river import datasets")
-    example = doctest.DocTestParser().get_doctest(text, {}, theirs.__name__, None, None)
-    if theirs.__name__ == "PoissonInclusion":
-        # Its loop ends only when all features are included, which never happens.
-        example.examples = example.examples[:4]
-    output: list[str] = []
-    runner = doctest.DocTestRunner(_SameValues(), verbose=False)
-    failed = runner.run(example, out=output.append).failed
-    assert failed == DIFFERENT.get(theirs.__name__, (0, ""))[0], "".join(output)
 
 
 def test_names_are_where_rivers_users_look() -> None:

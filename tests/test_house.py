@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import forecasters, generators, learners, samplers, sketches
+from benchmarks import covariances, forecasters, generators, learners, running_statistics, samplers, sketches
 
 TOP = Path(__file__).parent.parent
 
@@ -129,6 +129,18 @@ def test_every_sketch_has_a_benchmark_row(name):
     # Both ways of adding leave the same sketch; its buffers may grow in other steps.
     many, one = (side.prepare()() for side in comparison.sides[:2])
     assert many.memory == pytest.approx(one.memory, rel=0.7)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module in (covariances, running_statistics) for name in module.names()],
+)
+def test_every_statistic_and_covariance_estimator_has_a_benchmark_row(module, name):
+    (comparison,) = module.comparisons(0.001, [name])
+    assert comparison.title == name
+    assert [side.name for side in comparison.sides][:2] == ["millstream, update_many", "millstream"]
+    for side in comparison.sides:
+        side.prepare()()
 
 
 @pytest.mark.parametrize("name", generators.names())

@@ -566,68 +566,6 @@ def test_every_rolling_form_is_a_rolling_statistic() -> None:
         assert form.window_size == 5
 
 
-def _river_examples() -> list[Any]:
-    import doctest
-
-    import river.utils.rolling
-
-    modules = [*(getattr(river.stats, name) for name in river.stats.__all__ if name != "base")]
-    modules += [river.utils.Rolling, river.utils.TimeRolling]
-    finder = doctest.DocTestFinder(recurse=False)
-    return [test for part in modules for test in finder.find(part, part.__name__) if test.examples]
-
-
-#: Examples of River that print something else here, and why.
-OTHERS = {
-    "AutoCorr": "NaN while it is undefined, and all digits",
-    "Cov": "NaN while it is undefined",
-    "Kurtosis": "NaN while it is undefined",
-    "MAD": "the distances to the current median, and the lower one of two medians",
-    "Link": "NaN while it is undefined; names are those of the registry",
-    "PearsonCorr": "NaN while it is undefined; no ddof, which cancels",
-    "Quantile": "a summary with a bound on its error instead of P2",
-    "SEM": "NaN while it is undefined",
-    "Shift": "NaN while it is undefined; `feature_extraction.Agg`",
-    "Skew": "NaN while it is undefined",
-    "Var": "NaN while it is undefined",
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_examples_of_river_with_the_import_changed() -> None:
-    """Those that pass, and those that differ for a reason."""
-    import doctest
-    import types
-
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.NUMBER if hasattr(doctest, "NUMBER") else 0
-    passed, failed = set(), set()
-    utils = types.SimpleNamespace(Rolling=stats.Rolling, TimeRolling=stats.TimeRolling)
-    for test in _river_examples():
-        for example in test.examples:
-            example.source = example.source.replace("from river import", "from millstream import")
-            for gone in ("from millstream import stats, utils", "from millstream import utils"):
-                example.source = example.source.replace(gone, "pass")
-        test.globs.update(stats=stats, utils=utils)
-        runner = doctest.DocTestRunner(checker=_Numbers(), verbose=False, optionflags=flags)
-        runner.run(test, out=lambda text: None)
-        (failed if runner.failures else passed).add(test.name)
-    assert failed == set(OTHERS)
-    assert len(passed) == 22
-
-
-class _Numbers(__import__("doctest").OutputChecker):  # type: ignore[misc]
-    """Compares numbers with a tolerance, as River's own configuration does; 1 and 1.0 are equal."""
-
-    def check_output(self, want: str, got: str, flags: int) -> bool:
-        if super().check_output(want, got, flags):
-            return True
-        try:
-            pairs = list(zip(want.split(), got.split(), strict=True))
-            return all(a == b or abs(float(a) - float(b)) <= 1e-5 * max(1.0, abs(float(a))) for a, b in pairs)
-        except ValueError:
-            return False
-
-
 @pytest.mark.parametrize("name", ["Mean", "Sum", "Var", "Mode", "Max"])
 def test_integers_beyond_64_bits_are_numbers_in_batches_too(name: str) -> None:
     one, many, objects = (getattr(stats, name)() for _ in range(3))

@@ -102,7 +102,10 @@ WRAPPERS = [
         "Retrain",
         LEARNERS,
         lambda model: drift.Retrain(model, _never(), warm=False),
-        {"merge": "a detector keeps the errors in the order of the stream"},
+        {
+            "merge": "a detector keeps the errors in the order of the stream",
+            "batches": "the detector receives the error of each example before it is learned",
+        },
     ),
     Wrapper(
         "Voting",

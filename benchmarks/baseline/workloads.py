@@ -98,8 +98,9 @@ def _dicts(description: dict[str, Any]) -> Callable[[int], Unit]:
                     model.learn_one(x)
                     model.transform_one(x)
                 return model
+            ask = getattr(model, learners.UNLABELLED.get(role, "predict_one"))
             for x, target in examples:
-                model.predict_one(x)
+                ask(x)
                 model.learn_one(x, target)
             return model
 

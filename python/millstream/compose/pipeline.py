@@ -214,6 +214,23 @@ class _PythonPipeline(Wrapper, Pipeline):
     def parameters(self) -> dict[str, Any]:
         return {"steps": self.steps, "names": self._names}
 
+    @property
+    def features(self) -> list[Any]:
+        """The features that the first step with a list of them has learned."""
+        first = next((step for step in self._segments if hasattr(step, "features")), self._segments[-1])
+        return list(first.features)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The classes that the last step has learned."""
+        return list(self._segments[-1].classes)
+
+    @property
+    def max_classes(self) -> int | None:
+        """The largest number of classes of the last step; None for no limit."""
+        most: int | None = self._segments[-1].max_classes
+        return most
+
     def describe(self) -> dict[str, Any]:
         raise InvalidType(
             f"{_WHO}: a pipeline with steps in Python has no description; "

@@ -161,9 +161,20 @@ class Retrain(Wrapper):
         return self._learned
 
     @property
+    def features(self) -> list[Any]:
+        """The features that the model has learned."""
+        return list(self._now.features)
+
+    @property
     def classes(self) -> list[Label]:
         """The classes that the model has learned."""
         return list(getattr(self._now, "classes", ()))
+
+    @property
+    def max_classes(self) -> int | None:
+        """The largest number of classes of the model; None for no limit."""
+        most: int | None = self._now.max_classes
+        return most
 
     def _predict_one(self, x: Features) -> Any:
         """Predict one example."""
@@ -176,6 +187,21 @@ class Retrain(Wrapper):
         """The probability of each class for one example."""
         try:
             return probabilities_of(self._now, x)
+        except MillstreamError as error:
+            raise error.by(self.name) from None
+
+    def _predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
+        """An interval that contains the target with probability `coverage`."""
+        try:
+            lower, upper = self._now.predict_interval_one(x, coverage)
+        except MillstreamError as error:
+            raise error.by(self.name) from None
+        return float(lower), float(upper)
+
+    def _score_one(self, x: Features) -> float:
+        """The signed distance of one example to the decision boundary."""
+        try:
+            return float(self._now.score_one(x))
         except MillstreamError as error:
             raise error.by(self.name) from None
 
