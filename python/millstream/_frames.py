@@ -508,34 +508,6 @@ def give_back(names: Sequence[Any], matrix: Any, nominal: Mapping[int, Sequence[
     return pyarrow.table(named)
 
 
-def _matrix_of(rows: list[dict[Any, Any]]) -> Any:
-    """Dicts as a matrix, of objects if some values are not numbers."""
-    names = _in_order(rows)
-    values = [[row.get(name) for name in names] for row in rows]
-    numbers = (type(None), bool, int, float, np.number)
-    dtype = np.float64 if all(isinstance(value, numbers) for row in values for value in row) else object
-    # None becomes NaN among numbers, and stays None among objects.
-    return np.array(values, dtype=dtype).reshape(len(rows), len(names))
-
-
-def _in_order(rows: list[dict[Any, Any]]) -> list[Any]:
-    """The names in dicts. A name that the first ones lack stands after the one that it follows in its own dict."""
-    known: set[Any] = set()
-    names: list[Any] = []
-    for row in rows:
-        if row.keys() <= known:
-            continue
-        before = 0
-        for name in row:
-            if name not in known:
-                known.add(name)
-                names.insert(before, name)
-                before += 1
-            else:
-                before = names.index(name) + 1
-    return names
-
-
 def _decoded(codes: Any, categories: Sequence[str]) -> Any:
     texts = np.empty(len(codes), dtype=object)
     texts[:] = [None if code != code or code < 0 else categories[int(code)] for code in codes]
@@ -543,13 +515,8 @@ def _decoded(codes: Any, categories: Sequence[str]) -> Any:
 
 
 def from_dicts(rows: list[dict[Any, Any]], like: Any) -> Any:
-    """Dicts in the form in which the batch came; a list of dicts stays one.
-
-    Of a matrix, a matrix: a column for each name, and NaN where a row lacks it.
-    """
+    """Dicts in the form in which the batch came. A matrix would lose their names, so that they stay dicts."""
     library = _library(like)
-    if library == "numpy":
-        return _matrix_of(rows)
     if library == "pandas":
         import pandas
 

@@ -124,8 +124,8 @@ class CountEncoder(KeyCounts, Native, Transformer):
     features
         Names of the features to encode; None for all nominal ones. Other features pass through.
     normalize
-        Whether to write the share of rows instead of their number. Numbers grow for ever, shares do not: choose
-        them in front of a learner without a scaler.
+        Whether to write the fraction of rows instead of their number. Numbers grow without bound, fractions do
+        not: choose fractions in front of a learner without a scaler.
     max_keys
         The largest number of values of a feature with a count of their own.
     when_full

@@ -19,7 +19,7 @@ class ByKey(Sampler):
     Choose it if a question is about keys and their rows together: how often users return, what a session looks
     like, how a device behaves. A sample of rows cannot answer such questions: it has one row in a hundred of pairs
     of rows. Whether a key is in the sample depends on its value and the seed alone. A key is therefore in or out
-    for ever, on every machine, in every file; and the keys of a fraction of 0.1 are among those of 0.2.
+    permanently, on every machine, in every file; and the keys of a fraction of 0.1 are among those of 0.2.
 
     It is also a filter: `keeps_one(x)` tells whether the key of a row is in the sample, and `ByKey(...) | model`
     learns the rows of these keys only. A filter stores no rows.
