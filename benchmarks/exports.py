@@ -153,8 +153,8 @@ def page(where: str, found: list[Row]) -> str:
     words = {True: "yes", False: "**no**", None: "–"}
     lines = [[row.work, row.reached, row.goal, words[row.met]] for row in found]
     how = (
-        "CPU time of one thread, the least of several turns that alternate between the two. The models have "
-        "learned 60,000 rows of 10 features and two classes; 3 % of the numbers to predict are missing."
+        "CPU time of one thread, the least of several turns that alternate between the two. The rows "
+        "have 10 features, the models two classes; 3 % of the numbers to predict are missing."
     )
     parts = ["# Exported models", f"Written by `python -m benchmarks.run --only export --write`. {where}", how]
     return "\n\n".join([*parts, report.table(["work", "reached", "goal", "met"], lines)]) + "\n"

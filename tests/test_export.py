@@ -52,6 +52,7 @@ def attribute(node, name):
     return onnx.helper.get_attribute_value(found)
 
 
+@pytest.mark.slow
 def test_the_file_is_valid_and_says_what_it_is(tmp_path):
     onnx = pytest.importorskip("onnx")
     model = small_forest(mixed)
@@ -70,6 +71,7 @@ def test_the_file_is_valid_and_says_what_it_is(tmp_path):
 FORBIDDEN = {"Erf", "Softplus", "LSTM", "GRU", "OneHot", "Gelu", "LeakyRelu", "Elu", "Selu"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -151,6 +153,7 @@ def test_a_planted_coincidence_predicts_the_right_leaves(tmp_path):
     assert found.tolist() == [[0, 2], [1, 2], [1, 3], [1, 5], [1, 4]]
 
 
+@pytest.mark.slow
 def test_one_node_has_all_trees_and_the_graph_is_short(tmp_path):
     file = written(small_forest(), tmp_path)
     assert [node.op_type for node in file.graph.node].count("TreeEnsemble") == 1
@@ -166,6 +169,7 @@ def test_supported_answers_for_the_whole_registry():
     assert "no exporter" not in found["drift.ADWIN"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -198,6 +202,7 @@ def test_an_unlearned_model_predicts_as_millstream_does(make, tmp_path):
         assert found.agrees, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [1, 2])
 def test_models_of_one_class_or_one_row_agree(classes, tmp_path):
     pytest.importorskip("onnxruntime")
@@ -253,6 +258,7 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_strange_names_labels_and_values_survive(tmp_path):
     pytest.importorskip("onnxruntime")
     model = naive_bayes.GaussianNB()
@@ -266,6 +272,7 @@ def test_strange_names_labels_and_values_survive(tmp_path):
         assert export.check(model, tmp_path / name, rows).agrees
 
 
+@pytest.mark.slow
 def test_the_command_writes_both_files(tmp_path, capsys):
     learned(preprocessing.StandardScaler() | linear_model.LogisticRegression(), 2).save(tmp_path / "late.ms")
     assert cli.main(["export", str(tmp_path / "late.ms")]) == 0
@@ -285,6 +292,7 @@ def test_two_models_fit_in_one_program(tmp_path):
     assert "model_" not in (tmp_path / "b.c").read_text()
 
 
+@pytest.mark.slow
 def test_frames_are_compared_too(tmp_path):
     pytest.importorskip("onnxruntime")
     polars = pytest.importorskip("polars")

@@ -202,7 +202,6 @@ for _name in (
     "AdaptiveStandardScaler",
     "Binarizer",
     "CountEncoder",
-    "FeatureHasher",
     "GaussianRandomProjector",
     "Imputer",
     "MaxAbsScaler",
@@ -217,6 +216,7 @@ for _name in (
 ):
     _make = getattr(preprocessing, _name)
     CASES[_name] = (lambda make=_make: make() | naive_bayes.GaussianNB(), C3)
+CASES["FeatureHasher"] = (lambda: preprocessing.FeatureHasher(n_features=16) | naive_bayes.GaussianNB(), C3)
 for _name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler"):
     _make = getattr(preprocessing, _name)
     CASES[f"{_name} in a window"] = (lambda make=_make: make(window_size=50) | small_tree(), C3)

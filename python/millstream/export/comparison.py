@@ -29,8 +29,7 @@ class Comparison:
 
     #: Number of compared rows.
     rows: int
-    #: Largest difference of a probability, a score, or a feature; of a regressor's prediction relative to its
-    #: size.
+    #: Largest difference; of numbers other than probabilities relative to their size.
     largest: float
     #: Number of rows with another class or cluster, without ties.
     labels: int

@@ -46,7 +46,7 @@ def saved(model: Any) -> dict[str, Any]:
     >>> model = linear_model.PARegressor()
     >>> model.learn_one({"x": 2.0}, 1.0)
     >>> saved(model)["state"]["plane"]["weights"]
-    array([0.4])
+    array([0.36])
     """
     if not isinstance(model, Model):
         raise InvalidType(f"export: the model must be a model of millstream, got {type(model).__name__}")
