@@ -8,12 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["page", "rows"]
-import importlib.util
-import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-__all__ = ["page", "rows"]
 
 #: Modules with a function `rows()`, whose rows are dicts: work, peer, reached, goal, met.
 MODULES = ("text_lines", "bandits", "contextual", "policies")
@@ -25,13 +19,6 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
         for row in importlib.import_module(f"benchmarks.{name}").rows():
             print(_line(row), file=sys.stderr, flush=True)
             yield row
-def rows(*, quick: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of all modules; each has one size."""
-    for name in MODULES:
-        if importlib.util.find_spec(f"benchmarks.{name}") is not None:
-            for row in importlib.import_module(f"benchmarks.{name}").rows():
-                print(_line(row), file=sys.stderr, flush=True)
-                yield row
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -41,10 +28,6 @@ def _line(row: dict[str, Any]) -> str:
 
 def page(where: str, found: list[dict[str, Any]]) -> str:
     """The page of these rows."""
-def page(where: str) -> str:
-    """Measure the rows of all modules."""
-def page(where: str, found: Iterable[dict[str, Any]]) -> str:
-    """The page of some rows."""
     lines = [
         "# Decisions",
         "",
@@ -55,17 +38,5 @@ def page(where: str, found: Iterable[dict[str, Any]]) -> str:
         "",
         "| work | peer, measured | reached | goal | met |",
         "|---|---|---|---|---|",
-        *map(_line, found),
     ]
     return "\n".join([*lines, *map(_line, found)]) + "\n"
-    for name in MODULES:
-        if importlib.util.find_spec(f"benchmarks.{name}") is None:
-            continue
-        for row in importlib.import_module(f"benchmarks.{name}").rows():
-            cells = [
-                *(row[column] for column in ("work", "peer", "reached", "goal")),
-                "yes" if row["met"] else "no",
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines) + "\n"
