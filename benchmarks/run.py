@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, MERGING.md, SENSORS.md, EXPORT.md, DECISIONS.md and "
-        "the table of README.md; with --only, all of these but the first two alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, MERGING.md, SENSORS.md, EXPORT.md, "
+        "DECISIONS.md and the table of README.md; with --only, all of these but the first two alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
