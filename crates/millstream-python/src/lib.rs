@@ -17,6 +17,8 @@ mod http;
 mod json;
 mod key_column;
 mod keyed;
+mod keyed_rows;
+mod keyed_values;
 mod labels;
 mod lock;
 mod model;
@@ -59,7 +61,11 @@ mod _core {
     #[pymodule_export]
     use crate::json::are_objects;
     #[pymodule_export]
-    use crate::keyed::Keyed;
+    use crate::keyed::KeyedParts;
+    #[pymodule_export]
+    use crate::keyed_rows::Keyed;
+    #[pymodule_export]
+    use crate::keyed_values::{KeyedDriftDetector, KeyedForecaster};
     #[pymodule_export]
     use crate::lock::_forked;
     #[pymodule_export]
