@@ -10,7 +10,9 @@ from typing import Any
 
 from benchmarks import (
     covariances,
+    decisions,
     detectors,
+    exports,
     forecasters,
     generators,
     keyed,
@@ -34,7 +36,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
 SERVING = Path(__file__).parent / "SERVING.md"
 #: Pages that are written alone with --only, each with the module that measures it.
-PAGES = {"keyed": keyed, "merging": merging, "sensors": sensors}
+PAGES = {"decisions": decisions, "export": exports, "keyed": keyed, "merging": merging, "sensors": sensors}
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -95,8 +97,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, MERGING.md, SENSORS.md and the table of "
-        "README.md; with --only, SERVING.md, KEYED.md, MERGING.md and SENSORS.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, MERGING.md, SENSORS.md, EXPORT.md, "
+        "DECISIONS.md and the table of README.md; with --only, all of these but the first two alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")

@@ -45,6 +45,7 @@ ROLES = (
     "metric",
     "statistic",
     "covariance_estimator",
+    "policy_estimator",
     "sketch",
     "drift_detector",
     "feature_drift_detector",
@@ -97,6 +98,12 @@ class Measured:
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
             return ({**row_of, "gap": None if random.random() < 0.3 else x * y},)
+        if self.role == "policy_estimator":
+            # Reward, probability, target probability; a model has two numbers more, and a difference two of the
+            # other.
+            plain = self.name.partition(".")[2] in ("IPS", "SNIPS", "Replay")
+            count = 2 if plain else 6 if self.name.endswith("Difference") else 4
+            return (float(x > 0), *random.uniform(0.1, 1.0, count).tolist())
         if self.role == "sketch":
             keys: tuple[Any, ...] = (row % 23, f"user {row % 7}", round(x, 1), row % 2 == 0, "é")
             return (keys[row % 5],) if self.takes_keys() else (x,)
@@ -166,6 +173,13 @@ class Measured:
             return repr(measure.sample())
         if self.role == "covariance_estimator":
             return str((measure.features, measure.covariance_.tolist(), measure.location_.tolist()))
+        if self.role == "policy_estimator":
+            ends = (
+                *measure.interval(),
+                *measure.interval("normal"),
+                *measure.interval("bootstrap", n_resamples=9),
+            )
+            return (measure.value, *ends, repr(measure.check_weights()))
         if self.role == "sketch":
             if not self.takes_keys():
                 return (*measure.query([0.0, 0.3, 1.0]).tolist(), measure.rank(0.1), str(measure.error()))

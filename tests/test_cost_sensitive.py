@@ -199,3 +199,53 @@ def test_members_of_another_role_are_refused() -> None:
         cost_sensitive.PairwiseCosts(linear_model.LinearRegression())
     with pytest.raises(InvalidType, match="model must be a regressor"):
         cost_sensitive.CostRegression(linear_model.LinearRegression)
+
+
+@pytest.mark.parametrize("member", [linear_model.LinearRegression("adaptive"), baseline.TargetMean(), Mean()])
+def test_many_equal_one_by_one(member: Any) -> None:
+    costs = COSTS[:200].copy()
+    costs[::3, 1] = np.nan
+    costs[:50, 3] = np.nan
+    one, many, stepped = (cost_sensitive.CostRegression(member) for _ in range(3))
+    rows = [dict(enumerate(row)) for row in X[:200].tolist()]
+    weights = np.where(np.arange(200) % 7 == 0, 0.0, 1.0 + np.arange(200) % 2)
+    expected = []
+    for x, row, w in zip(rows, costs, weights.tolist(), strict=True):
+        expected.append(one.predict_one(x))
+        one.learn_one(x, {place: cost for place, cost in enumerate(row.tolist()) if cost == cost}, w)
+    many.learn_many(X[:120], costs[:120], weights[:120])
+    many.learn_many(X[120:200], costs[120:], weights[120:])
+    found = [
+        stepped.step_many(X[at : at + 40], costs[at : at + 40], weights[at : at + 40]) for at in range(0, 200, 40)
+    ]
+    assert [label for part in found for label in list(part)] == expected
+    for x in rows:
+        assert one.predict_costs_one(x) == many.predict_costs_one(x) == stepped.predict_costs_one(x)
+    assert list(many.predict_many(X[:200])) == [one.predict_one(x) for x in rows]
+
+
+def test_many_take_dicts_and_frames_and_change_nothing_after_an_error() -> None:
+    import pandas
+
+    models = [cost_sensitive.CostRegression(baseline.TargetMean()) for _ in range(3)]
+    models[0].learn_many(ROWS[:20], [costs_of(row) for row in range(20)])
+    models[1].learn_many(pandas.DataFrame(ROWS[:20]), pandas.DataFrame(COSTS[:20], columns=list("pqrs")))
+    models[2].learn_many(X[:20], COSTS[:20], classes="pqrs")
+    assert models[0].predict_costs_one({}) == models[1].predict_costs_one({}) == models[2].predict_costs_one({})
+    model = cost_sensitive.CostRegression(Mean())
+    model.learn_many(ROWS[:3], COSTS[:3])
+    before = pickle.dumps(model)
+    bad = COSTS[:3].copy()
+    bad[2, 1] = 13.0
+    with pytest.raises(ValueError, match="unlucky"):
+        model.learn_many(ROWS[:3], bad)
+    for costs, message in [
+        (np.full((3, 4), np.inf), "a cost must be finite, or NaN"),
+        ([1.0, 2.0], "costs must have a column for each class, got 1 dimensions"),
+        ("abc", "costs must be numbers"),
+    ]:
+        with pytest.raises(MillstreamError, match=message):
+            model.learn_many(ROWS[:3], costs)
+    with pytest.raises(InvalidValue, match="costs has 4 columns and there are 3 classes"):
+        model.learn_many(ROWS[:3], COSTS[:3], classes="abc")
+    assert pickle.dumps(model) == before

@@ -10,6 +10,7 @@ from millstream.registry import build, find, from_bytes, load
 
 if TYPE_CHECKING:
     from millstream import (
+        active,
         anomaly,
         art,
         bandit,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         ensemble,
         errors,
         evaluate,
+        export,
         feature_extraction,
         feature_selection,
         forest,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         oco,
         optim,
         papers,
+        policy_evaluation,
         preprocessing,
         prototype,
         ray,
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
 
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
+    "active",
     "anomaly",
     "art",
     "bandit",
@@ -81,6 +85,7 @@ _MODULES = (
     "ensemble",
     "errors",
     "evaluate",
+    "export",
     "feature_extraction",
     "feature_selection",
     "forest",
@@ -96,6 +101,7 @@ _MODULES = (
     "oco",
     "optim",
     "papers",
+    "policy_evaluation",
     "preprocessing",
     "prototype",
     "ray",

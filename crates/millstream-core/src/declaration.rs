@@ -15,6 +15,7 @@ use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::policy::Policy;
+use crate::policy_evaluation::role::PolicyEstimator;
 use crate::sampler::Sampler;
 use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
@@ -40,6 +41,8 @@ pub enum Role {
     Statistic,
     /// Estimates the covariances of the features.
     CovarianceEstimator,
+    /// Estimates the value of a policy from the log of another one.
+    PolicyEstimator,
     /// Summarises numbers or keys in little memory.
     Sketch,
     DriftDetector,
@@ -58,7 +61,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 21] = [
+    pub const ALL: [Role; 22] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
@@ -70,6 +73,7 @@ impl Role {
         Role::Metric,
         Role::Statistic,
         Role::CovarianceEstimator,
+        Role::PolicyEstimator,
         Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
@@ -104,6 +108,7 @@ impl Role {
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::CovarianceEstimator => "covariance_estimator",
+            Role::PolicyEstimator => "policy_estimator",
             Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
@@ -131,6 +136,7 @@ pub enum Built {
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     CovarianceEstimator(Box<dyn CovarianceEstimator>),
+    PolicyEstimator(Box<dyn PolicyEstimator>),
     Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
@@ -159,6 +165,7 @@ impl Built {
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::CovarianceEstimator(_)
+            | Built::PolicyEstimator(_)
             | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)

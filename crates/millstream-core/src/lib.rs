@@ -67,6 +67,7 @@ pub mod optim;
 pub mod parameter;
 pub mod part;
 pub mod policy;
+pub mod policy_evaluation;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;

@@ -14,7 +14,8 @@ use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
     anomaly, art, bandit, baseline, basis, cluster, compose, covariance, decomposition, drift, ensemble,
     feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
-    neighbors, neural_network, optim, preprocessing, prototype, sampling, sketch, stats, synth, time_series, tree,
+    neighbors, neural_network, optim, policy_evaluation, preprocessing, prototype, sampling, sketch, stats, synth,
+    time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
@@ -223,6 +224,15 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &optim::OPTIMAL,
     &optim::RMS_PROP,
     &optim::SGD,
+    &policy_evaluation::estimator::DIFFERENCE,
+    &policy_evaluation::estimator::DM,
+    &policy_evaluation::estimator::DR,
+    &policy_evaluation::estimator::DR_OS,
+    &policy_evaluation::estimator::IPS,
+    &policy_evaluation::estimator::REPLAY,
+    &policy_evaluation::estimator::SNDR,
+    &policy_evaluation::estimator::SNIPS,
+    &policy_evaluation::estimator::SWITCH_DR,
     &preprocessing::adaptive_standard_scaler::DECLARATION,
     &preprocessing::binarizer::DECLARATION,
     &preprocessing::count_encoder::DECLARATION,

@@ -27,6 +27,7 @@ mod model_one;
 mod outcomes;
 mod part;
 mod peak;
+mod policy_estimators;
 mod prequential;
 mod samples;
 mod saved;
@@ -76,6 +77,8 @@ mod _core {
     use crate::part::Part;
     #[pymodule_export]
     use crate::peak::rank_one_rate;
+    #[pymodule_export]
+    use crate::policy_estimators::PolicyEstimator;
     #[pymodule_export]
     use crate::prequential::Prequential;
     #[pymodule_export]

@@ -63,8 +63,9 @@ COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
     "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, policy, sampler, transformer,\n"
-    "metric, statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss,\n"
-    "schedule, kernel, search_engine; source lists data sets, generators and readers.\n"
+    "metric, statistic, covariance_estimator, policy_estimator, sketch, drift_detector,\n"
+    "feature_drift_detector, optimizer, loss, schedule, kernel, search_engine; source lists data sets,\n"
+    "generators and readers.\n"
     "The name of a module, such as tree, lists its components.\n"
     "The third column says how exactly models of parts of a stream can be merged.",
     (

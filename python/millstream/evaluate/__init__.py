@@ -1,4 +1,4 @@
-"""Evaluation on streams: prequential with delayed labels, of drift detectors, forecasters and policies."""
+"""Evaluation on streams: prequential with delayed labels, of drift detectors, of forecasters, and of policies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecas
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
 from millstream.evaluate.games import Games, Plays
 from millstream.evaluate.playing import play
+from millstream.evaluate.policy_results import PolicyDifference, PolicyResult, PolicyResults
+from millstream.evaluate.policy_run import policies
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
@@ -28,6 +30,9 @@ __all__ = [
     "ForecastStep",
     "Games",
     "Plays",
+    "PolicyDifference",
+    "PolicyResult",
+    "PolicyResults",
     "Residuals",
     "Result",
     "Results",
@@ -37,6 +42,7 @@ __all__ = [
     "forecast",
     "iter_forecast",
     "play",
+    "policies",
     "prequential",
     "progressive_val_score",
 ]

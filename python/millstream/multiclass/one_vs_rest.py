@@ -1,14 +1,13 @@
-"""Multiclass classifiers composed of binary classifiers."""
+"""One-vs-rest: one binary classifier per class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
 from millstream._native import Native
-from millstream._other_names import unknown_name
 from millstream._part import shown_part
 from millstream._python_loop import restore
 from millstream.base import Classifier, Features, Label, Model
@@ -16,7 +15,7 @@ from millstream.compose.rollback import Rollback
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER
 
-__all__ = ["OneVsRest", "OneVsRestClassifier"]
+__all__ = ["OneVsRest", "OneVsRestClassifier", "vote"]
 
 
 class OneVsRest(Classifier):
@@ -111,14 +110,14 @@ class OneVsRest(Classifier):
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        votes = {label: _vote(member, x) for label, member in self.members.items()}
+        votes = {label: vote(member, x) for label, member in self.members.items()}
         total = sum(votes.values())
         if total > 0:
             return {label: vote / total for label, vote in votes.items()}
         return dict.fromkeys(votes, 1.0 / len(votes)) if votes else {}
 
 
-def _vote(member: Any, x: Features) -> float:
+def vote(member: Any, x: Features) -> float:
     """The probability of a member's class; 0 or 1 if it predicts no probabilities."""
     if type(member).predict_proba_one is Classifier.predict_proba_one:
         return float(member.predict_one(x) is True)
@@ -140,6 +139,3 @@ _NativeOneVsRest.__name__ = "OneVsRest"
 
 #: The name in River and scikit-learn.
 OneVsRestClassifier = OneVsRest
-
-if not TYPE_CHECKING:
-    __getattr__ = unknown_name(__name__)
