@@ -29,7 +29,11 @@ def test_the_stub_has_every_member(name: str) -> None:
     compiled = vars(getattr(_core, name))
     assert set(written) - INHERITED == set(compiled) - INHERITED
     properties = {key for key, node in written.items() if any(_is_property(d) for d in node.decorator_list)}
-    assert properties == {key for key, value in compiled.items() if inspect.isgetsetdescriptor(value)}
+    assert properties == {
+        key
+        for key, value in compiled.items()
+        if (inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value))
+    }
 
 
 def _is_property(decorator: ast.expr) -> bool:
