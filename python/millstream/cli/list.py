@@ -66,8 +66,6 @@ COMMAND = Command(
     "metric, statistic, covariance_estimator, policy_estimator, sketch, drift_detector,\n"
     "feature_drift_detector, optimizer, loss, schedule, kernel, search_engine, explorer, buffer; source\n"
     "lists data sets, generators and readers.\n"
-    "feature_drift_detector, optimizer, loss, schedule, kernel, search_engine; source lists data sets,\n"
-    "generators and readers.\n"
     "The name of a module, such as tree, lists its components.\n"
     "The third column says how exactly models of parts of a stream can be merged.",
     (
