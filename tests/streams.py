@@ -48,6 +48,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "continual.GDumb": {
         "model": {"name": "naive_bayes.GaussianNB"},
         "buffer": {"name": "continual.ClassBalanced", "parameters": {"size": 20}},
+        "passes": 1,
+        "period": 1,
     },
     "continual.LwF": {
         "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},

@@ -192,6 +192,18 @@ pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
     done
 }
 
+/// `learn` through the rows of a batch, for learners whose predictions cost more than learning: see `learn_batch`.
+#[inline]
+pub fn learn_each<T: Task, L: Learner<T> + ?Sized>(
+    learner: &mut L,
+    batch: &Batch<'_, T>,
+    scratch: &mut Scratch,
+) -> usize {
+    let refused = (0..batch.len())
+        .find(|&row| learner.learn(batch.rows.at(row), batch.truths[row], batch.weight(row), scratch).is_err());
+    refused.unwrap_or(batch.len())
+}
+
 /// `vote_batch`, row by row.
 #[inline]
 pub fn vote_each<T: Task, L: Learner<T> + ?Sized>(

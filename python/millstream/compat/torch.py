@@ -6,6 +6,7 @@ PyTorch is needed only to create a `Module`; millstream does not depend on it.
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import io
 import math
@@ -116,7 +117,7 @@ class Module(Model):
         self.module = copy.deepcopy(module)
         kind = next(iter(self.module.parameters()), torch.zeros(())).dtype
         self._dtype = kind if kind.is_floating_point else torch.get_default_dtype()
-        make = optimizer if optimizer is not None else lambda parameters: torch.optim.SGD(parameters, lr=0.01)
+        make: Any = optimizer or functools.partial(torch.optim.SGD, lr=0.01)
         self.optimizer = make(self.module.parameters())
         default = torch.nn.functional.cross_entropy if classes is not None else torch.nn.functional.mse_loss
         self._loss = loss if loss is not None else default

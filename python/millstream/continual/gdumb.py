@@ -29,6 +29,8 @@ class GDumb(Native, Classifier):
         Which rows are stored, and how many.
     passes
         Number of passes over the stored rows when the model is trained, each in a new random order.
+    period
+        Number of examples after which the model is trained; 0 for only when it is asked.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class GDumb(Native, Classifier):
         model: Model | Mapping[str, Any] | str,
         buffer: Buffer | str = "continual.ClassBalanced",
         passes: int = 30,
+        period: int = 0,
     ) -> None: ...
 
     def retrain(self) -> None:

@@ -94,7 +94,7 @@ impl Storable for Classes {
     }
 
     fn target(number: f64) -> Option<u32> {
-        (number >= 0.0 && number < MOST_CLASSES && number.fract() == 0.0).then_some(number as u32)
+        ((0.0..MOST_CLASSES).contains(&number) && number.fract() == 0.0).then_some(number as u32)
     }
 
     fn class(truth: u32) -> Option<usize> {

@@ -1,24 +1,25 @@
 //! GDumb (Prabhu, Torr and Dokania, 2020): store rows greedily and balanced by class while the stream passes, and learn
 //! nothing; when asked, train an untrained model on the stored rows alone. The paper trains before each test. Here
-//! `end_task` trains, never a prediction: a prediction stays pure, and its cost does not depend on what came before.
+//! `end_task` trains, or every `period` examples, never a prediction: a prediction stays pure, and its cost does not depend on what came before.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
-use crate::batch::Rows;
+use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
-use crate::learner::{Learner, Then};
+use crate::learner::{learn_each, Learner, Then};
 use crate::merging::Merge;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::task::{ClassPrediction, Classes, Task};
+use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
 use super::buffer::{Buffer, SavedBuffer, BUFFER};
+use super::guided::PERIOD;
 
 const NAME: &str = "continual.GDumb";
 
@@ -36,6 +37,7 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Integer(30),
             "number of passes over the stored rows when the model is trained",
         ),
+        PERIOD.with_words("number of examples after which the model is trained; 0: only when it is asked"),
     ],
     build: |arguments| {
         let unlearned = arguments.learner::<Classes>("model")?;
@@ -44,6 +46,8 @@ pub static DECLARATION: Declaration = Declaration {
             unlearned,
             buffer: Buffer::new::<Classes>(arguments)?,
             passes: arguments.size("passes")?,
+            period: arguments.integer("period")? as u64,
+            since: 0,
             trained: 0,
         })))
     },
@@ -55,6 +59,9 @@ struct GDumb {
     model: Box<dyn Learner<Classes>>,
     buffer: Buffer,
     passes: usize,
+    period: u64,
+    /// Number of examples since the last training.
+    since: u64,
     /// How often a model was trained.
     trained: u64,
 }
@@ -63,20 +70,21 @@ struct GDumb {
 struct State {
     model: ByteBuf,
     buffer: SavedBuffer,
+    since: u64,
     trained: u64,
 }
 
 impl Part for GDumb {
     fn save(&self) -> Result<Vec<u8>> {
         let model = ByteBuf::from(self.model.save()?);
-        pack(&State { model, buffer: self.buffer.save(), trained: self.trained })
+        pack(&State { model, buffer: self.buffer.save(), since: self.since, trained: self.trained })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
         let buffer = self.buffer.loaded::<Classes>(NAME, state.buffer)?;
         self.model.load(&state.model)?;
-        (self.buffer, self.trained) = (buffer, state.trained);
+        (self.buffer, self.since, self.trained) = (buffer, state.since, state.trained);
         Ok(())
     }
 
@@ -134,9 +142,13 @@ impl Learner<Classes> for GDumb {
         self.model.predict_batch(rows, want, scratch, then);
     }
 
-    /// Store the row.
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, _scratch: &mut Scratch) -> Result<()> {
+    /// Store the row, and train if it is time.
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.buffer.offer::<Classes>(x, y, w, &[]);
+        self.since += 1;
+        if self.since == self.period {
+            self.end_task(scratch);
+        }
         Ok(())
     }
 
@@ -161,7 +173,17 @@ impl Learner<Classes> for GDumb {
             }
         }
         self.model = model;
+        self.since = 0;
         self.trained += 1;
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        _: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {

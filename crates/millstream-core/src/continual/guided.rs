@@ -9,16 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
+use crate::batch::Batch;
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{learn_each, Learner};
 use crate::neural_network::classifier_network::{cross_entropy, ClassifierNetwork, State as NetworkState};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::task::{ClassPrediction, Classes};
+use crate::task::{ClassPrediction, ClassPredictions, Classes};
 
 pub const MODEL: Parameter = Parameter::new(
     "model",
@@ -177,6 +178,15 @@ impl<M: Method> Learner<Classes> for Guided<M> {
             self.since = 0;
             self.tasks += 1;
         }
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        _: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {

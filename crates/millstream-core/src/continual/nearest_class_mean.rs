@@ -7,16 +7,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{learn_each, Learner};
 use crate::linear_model::{named, softmax_regression::softmax};
 use crate::merging::{Merge, Merger, Side};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::task::{ClassPrediction, Classes};
+use crate::task::{ClassPrediction, ClassPredictions, Classes};
 
 use super::class_means::ClassMeans;
 
@@ -195,6 +196,15 @@ impl Learner<Classes> for NearestClassMean {
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y as usize, w, scratch)
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        _: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
-use crate::batch::Rows;
+use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, unpack};
-use crate::learner::{DecisionFunction, Interval, Learner, Then};
+use crate::learner::{learn_each, DecisionFunction, Interval, Learner, Then};
 use crate::merging::Merge;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
@@ -166,6 +166,10 @@ impl<T: Storable> Learner<T> for Replay<T> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.take(x, y, w, scratch, |model, scratch| model.step(x, y, w, want, out, scratch))
+    }
+
+    fn learn_batch(&mut self, batch: &Batch<'_, T>, _: &mut T::Predictions, scratch: &mut Scratch) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn loss(&self, x: Row<'_>, y: T::Truth, scratch: &mut Scratch) -> Option<f64> {

@@ -15,11 +15,12 @@ use std::sync::{Mutex, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
-use crate::linear_algebra::cholesky::{factorise, solve};
+use crate::learner::{learn_each, Learner};
+use crate::linear_algebra::cholesky::{factorise_with_reciprocals, solve_lower, solve_upper};
 use crate::linear_model::{named, softmax_regression::softmax};
 use crate::merging::{Merge, Merger, Side};
 use crate::numeric::dot;
@@ -27,7 +28,7 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::task::{ClassPrediction, Classes};
+use crate::task::{ClassPrediction, ClassPredictions, Classes};
 
 use super::class_means::ClassMeans;
 
@@ -36,6 +37,8 @@ const NAME: &str = "continual.StreamingLDA";
 const MOST_COORDINATES: usize = 4096;
 /// Added to a covariance that rounding has made indefinite, relative to its mean variance; raised by factors of 100.
 const LEAST_RAISE: f64 = 1e-14;
+/// A feature of whose variance no larger part is its own depends on others, to rounding.
+const LEAST_OWN: f64 = 1e-13;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -91,10 +94,12 @@ struct State {
 /// The discriminant functions of all classes.
 #[derive(Clone, Debug, Default)]
 struct Solved {
+    /// L of Σ = L Lᵀ, and the reciprocals of its diagonal.
     factor: Vec<f64>,
-    /// Σ⁻¹μₖ, class after class.
-    coefficients: Vec<f64>,
-    /// −½ μₖᵀΣ⁻¹μₖ + ln πₖ; −∞ for a class that was not met.
+    reciprocals: Vec<f64>,
+    /// mₖ = L⁻¹μₖ, class after class: xᵀΣ⁻¹μₖ is (L⁻¹x)ᵀmₖ. One row of L is then solved for instead of all classes.
+    means: Vec<f64>,
+    /// −½ mₖᵀmₖ + ln πₖ; −∞ for a class that was not met.
     intercepts: Vec<f64>,
     /// Whether Σ had to be raised although no shrinkage was wanted.
     singular: bool,
@@ -148,7 +153,7 @@ impl StreamingLda {
     fn solve(&self, solved: &mut Solved) {
         let State { classes, scatter, .. } = &self.state;
         let (width, total) = (classes.width(), classes.total());
-        let Solved { factor, coefficients, intercepts, singular } = solved;
+        let Solved { factor, reciprocals, means, intercepts, singular } = solved;
         let diagonal = |i: usize| scatter[triangle(i) + i];
         let mean_variance = (0..width).map(diagonal).sum::<f64>() / (total * width.max(1) as f64);
         let (weight, least) = ((1.0 - self.shrinkage) / total, self.shrinkage * mean_variance);
@@ -165,35 +170,44 @@ impl StreamingLda {
             }
             // Without any spread within the classes, the nearest mean is all there is to know.
             let added = if mean_variance > 0.0 { raise } else { 1.0 };
-            if width == 0
-                || factorise(factor, width, added) && condition(factor, width) > LEAST_RAISE.sqrt() * 1e-3
-            {
+            if width == 0 {
                 break;
+            }
+            if factorise_with_reciprocals(factor, width, added, reciprocals) {
+                // The part of each variance that earlier features do not explain.
+                let entry = |i: usize| if mean_variance > 0.0 { weight * diagonal(i) + added } else { added };
+                let own = (0..width).map(|i| factor[i * width + i].powi(2) / entry(i)).fold(1.0, f64::min);
+                if own > LEAST_OWN {
+                    break;
+                }
             }
             *singular = true;
             raise = if raise > 0.0 { 100.0 * raise } else { LEAST_RAISE * mean_variance };
-            if !(raise < f64::MAX) {
+            if !raise.is_finite() {
                 factor.fill(0.0);
                 (0..width).for_each(|i| factor[i * width + i] = 1.0);
+                reciprocals.clear();
+                reciprocals.resize(width, 1.0);
                 break;
             }
         }
         *singular &= self.shrinkage == 0.0;
         *singular |= self.shrinkage == 0.0 && width > 0 && mean_variance == 0.0;
-        coefficients.clear();
+        means.clear();
         intercepts.clear();
         let met = classes.counts.iter().filter(|&&count| count > 0.0).count() as f64;
         for (&count, mean) in classes.counts.iter().zip(&classes.means) {
-            let start = coefficients.len();
-            coefficients.extend_from_slice(mean);
+            let start = means.len();
+            means.extend_from_slice(mean);
             if count == 0.0 {
                 intercepts.push(f64::NEG_INFINITY);
                 continue;
             }
-            solve(factor, &mut coefficients[start..]);
-            coefficients[start..].iter_mut().for_each(|number| *number = finite(*number));
+            let own = &mut means[start..];
+            solve_lower(factor, reciprocals, own);
+            own.iter_mut().for_each(|number| *number = finite(*number));
             let prior = if self.uniform { 1.0 / met } else { count / total };
-            intercepts.push(finite(prior.ln() - 0.5 * dot(mean, &coefficients[start..])));
+            intercepts.push(finite(prior.ln() - 0.5 * dot(own, own)));
         }
     }
 
@@ -229,14 +243,6 @@ impl StreamingLda {
         self.forget_solution();
         Ok(())
     }
-}
-
-/// The least pivot of a factor relative to the largest.
-fn condition(factor: &[f64], width: usize) -> f64 {
-    let pivots = (0..width).map(|i| factor[i * width + i]);
-    let (least, most) =
-        pivots.fold((f64::MAX, 0.0f64), |(least, most), pivot| (least.min(pivot), most.max(pivot)));
-    least / most
 }
 
 impl Part for StreamingLda {
@@ -300,7 +306,8 @@ impl Part for StreamingLda {
 
     fn memory(&self) -> usize {
         let solved = |solved: &Solved| {
-            solved.factor.capacity() + solved.coefficients.capacity() + solved.intercepts.capacity()
+            let numbers = [&solved.factor, &solved.reciprocals, &solved.means, &solved.intercepts];
+            numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>()
         };
         let buffers = self.vector.capacity() + self.solved.get().map_or(0, solved);
         std::mem::size_of::<Self>()
@@ -346,8 +353,11 @@ impl Part for StreamingLda {
         let by_feature = |numbers: &[f64]| {
             named(schema, |slot, value| numbers.get(coordinates.of(slot, value)? as usize).copied())
         };
-        let Solved { coefficients, intercepts, .. } = self.solution();
-        let width = self.state.classes.width();
+        let Solved { factor, reciprocals, means: solved, intercepts, .. } = self.solution();
+        let (width, mut coefficients) = (self.state.classes.width(), solved.clone());
+        for class in 0..counts.len() {
+            solve_upper(factor, reciprocals, &mut coefficients[class * width..(class + 1) * width]);
+        }
         json!({
             "counts": counts,
             "means": means.iter().map(|mean| by_feature(mean)).collect::<Vec<_>>(),
@@ -370,11 +380,12 @@ impl Learner<Classes> for StreamingLda {
         if classes.total() == 0.0 {
             return;
         }
-        let Solved { coefficients, intercepts, .. } = self.solution();
+        let Solved { factor, reciprocals, means, intercepts, .. } = self.solution();
         let (mut vector, width) = (scratch.take_numbers(), classes.width());
         classes.vector(x, &mut vector, scratch);
+        solve_lower(factor, reciprocals, &mut vector);
         for (class, &intercept) in intercepts.iter().enumerate() {
-            let score = dot(&coefficients[class * width..(class + 1) * width], &vector) + intercept;
+            let score = dot(&means[class * width..(class + 1) * width], &vector) + intercept;
             let met = intercept > f64::NEG_INFINITY;
             out.probabilities.push(if met { finite(score) } else { f64::NEG_INFINITY });
         }
@@ -388,6 +399,15 @@ impl Learner<Classes> for StreamingLda {
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y as usize, w, scratch)
+    }
+
+    fn learn_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        _: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {

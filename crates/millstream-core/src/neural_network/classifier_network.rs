@@ -54,6 +54,8 @@ pub struct State {
     pub embeddings: Embeddings,
     /// Number of steps.
     pub t: f64,
+    /// Number of features of the first example that were not 0, for the size of initial weights.
+    features: usize,
     /// Of each layer, then of the vectors of nominal values. None before the first example.
     pub blocks: Vec<Weights>,
     /// Which class codes were met.
@@ -141,7 +143,7 @@ impl ClassifierNetwork {
         let State { coordinates, embeddings, blocks, met, .. } = &mut self.state;
         let growth = Growth {
             width: coordinates.width(),
-            places: embeddings.len(),
+            places: embeddings.coordinates(),
             classes: met.len(),
             class: y,
             fresh: blocks.is_empty(),
@@ -154,7 +156,7 @@ impl ClassifierNetwork {
     }
 
     fn grow_slowly(&mut self, x: Row<'_>, y: usize, growth: Growth) -> Result<()> {
-        let State { coordinates, embeddings, blocks, met, .. } = &mut self.state;
+        let State { coordinates, embeddings, blocks, met, features, .. } = &mut self.state;
         coordinates.grow(x);
         if self.embedding > 0 {
             embeddings.grow(coordinates, x, self.embedding);
@@ -166,6 +168,8 @@ impl ClassifierNetwork {
         let count = self.layers.blocks() + 1;
         if growth.fresh {
             blocks.resize(count, Weights::default());
+            *features = 0;
+            x.each(|_, value| *features += usize::from(value != Value::Number(0.0)));
         }
         if !growth.any(self) {
             return Ok(());
@@ -184,7 +188,7 @@ impl ClassifierNetwork {
             if size > known {
                 let mut begun = Vec::new();
                 match index + 1 == count {
-                    false => self.layers.begin(index, known, size, &mut begun),
+                    false => self.layers.begin(index, known, size, self.state.features, &mut begun),
                     true => {
                         let (known, vectors) = (known / self.embedding, self.state.embeddings.vectors());
                         Embeddings::begin(self.embedding, known, vectors, self.layers.seed, &mut begun);
@@ -212,6 +216,7 @@ impl ClassifierNetwork {
         }
         if growth.fresh {
             self.state.blocks.clear();
+            self.state.features = 0;
         }
         for index in 0..self.state.blocks.len() {
             let size = self.size(index);
@@ -521,11 +526,12 @@ impl ClassifierNetwork {
         let slope = largest(&pass.deltas).max(largest(&pass.slopes));
         let factor = largest(x).max(largest(&pass.activations[..units])).max(1.0);
         let step = rate * (slope * factor + largest(&pass.vector_slopes));
-        if !(self.bound + step < SURE) {
+        let sure = |bound: f64| bound + step < SURE;
+        if !sure(self.bound) {
             self.bound = self.state.blocks.iter().map(|block| largest(block.values())).fold(0.0, f64::max);
         }
         let bound = self.bound + step;
-        if bound < SURE {
+        if sure(self.bound) {
             self.move_along(rate, pass, features, vectors);
             self.bound = bound;
         } else {
@@ -607,7 +613,7 @@ impl ClassifierNetwork {
         if self.embedding > 0 {
             state.embeddings.validate(who, &state.coordinates, self.embedding)?;
         } else {
-            require(who, state.embeddings.len() == 0, "vectors without a size")?;
+            require(who, state.embeddings.coordinates() == 0, "vectors without a size")?;
         }
         let known = state.met.iter().any(|met| *met);
         require(who, known != state.blocks.is_empty(), "weights without a class")?;

@@ -11,10 +11,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{learn_each, Learner};
 use crate::linear_model::recursion::{self, Recursion};
 use crate::linear_model::rls::FORGETTING;
 use crate::linear_model::Coordinates;
@@ -143,7 +144,7 @@ impl Recurrent {
             next.fill(0.0);
             self.add_product(&vector, &mut next);
             let length = next.iter().map(|x| x * x).sum::<f64>().sqrt();
-            if !(length > 0.0) {
+            if length == 0.0 {
                 return 0.0;
             }
             next.iter_mut().for_each(|x| *x /= length);
@@ -303,6 +304,10 @@ impl Learner<Numbers> for EchoState {
             }
         }
         learned
+    }
+
+    fn learn_batch(&mut self, batch: &Batch<'_, Numbers>, _: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Numbers>> {

@@ -108,7 +108,7 @@ impl Embeddings {
     }
 
     /// Number of coordinates.
-    pub fn len(&self) -> usize {
+    pub fn coordinates(&self) -> usize {
         self.places.len()
     }
 

@@ -8,8 +8,8 @@
 //! The parameters lie in blocks: block l has bₗ and then the weights wₗₖ of each unit k of the layer below, so that a new
 //! coordinate of the input adds to the end of block 0; the last block has cⱼ and vⱼ of each class in turn, so that a new
 //! class adds to its end. Features and activations of 0 are skipped, which changes no result. Initially c and v are 0, so
-//! that the classes are equally probable; b and w are uniform, and those of a coordinate depend on the seed and on the
-//! coordinate alone.
+//! that the classes are equally probable; b and w are uniform, and those of a coordinate depend on the seed, on the coordinate
+//! and on the number of features of the first row.
 
 use crate::numeric::dot;
 use crate::numeric::elementary::tanh;
@@ -94,18 +94,16 @@ impl Layers {
         self.hidden[self.hidden.len() - 1]
     }
 
-    /// Append the initial parameters of a block from index `known` on, up to its size.
-    pub fn begin(&self, block: usize, known: usize, size: usize, parameters: &mut Vec<f64>) {
+    /// Append the initial parameters of a block from index `known` on, up to its size; `features` is the number of features
+    /// of a typical row.
+    pub fn begin(&self, block: usize, known: usize, size: usize, features: usize, parameters: &mut Vec<f64>) {
         let Some(&units) = self.hidden.get(block) else {
             return parameters.extend(std::iter::repeat_n(0.0, size - known));
         };
         // The variance of the input of a unit is then of the order of that of a feature (Glorot and Bengio, 2010; He and
-        // others, 2015). How many features there will be is not known, so the first layer's size stands for it.
-        let (inputs, gain) = match (block, self.activation) {
-            (0, _) => (units, 1.0),
-            (_, Activation::Tanh) => (self.hidden[block - 1], 3.0),
-            (_, Activation::Relu) => (self.hidden[block - 1], 6.0),
-        };
+        // others, 2015).
+        let inputs = if block == 0 { features.max(1) } else { self.hidden[block - 1] };
+        let gain = if self.activation == Activation::Tanh { 3.0 } else { 6.0 };
         let limit = (gain / inputs as f64).sqrt();
         for row in known / units..size / units {
             let mut random = Random::new(self.seed, ((block as u64) << 40) + row as u64);
@@ -262,7 +260,7 @@ mod tests {
         let layers = Layers { hidden: vec![4, 3], activation, seed: 3 };
         let mut blocks = vec![Vec::new(); 3];
         for (index, block) in blocks.iter_mut().enumerate() {
-            layers.begin(index, 0, layers.size(index, 6, 2), block);
+            layers.begin(index, 0, layers.size(index, 6, 2), 6, block);
         }
         // Classes that differ, so that every parameter has a gradient.
         blocks[2].iter_mut().enumerate().for_each(|(index, v)| *v = 0.5 - 0.17 * index as f64);
@@ -328,8 +326,8 @@ mod tests {
     fn weights_of_a_coordinate_do_not_depend_on_when_it_came() {
         let layers = Layers { hidden: vec![4], activation: Activation::Relu, seed: 9 };
         let (mut at_once, mut in_turn) = (Vec::new(), Vec::new());
-        layers.begin(0, 0, layers.size(0, 3, 0), &mut at_once);
-        (0..=3).for_each(|width| layers.begin(0, in_turn.len(), layers.size(0, width, 0), &mut in_turn));
+        layers.begin(0, 0, layers.size(0, 3, 0), 2, &mut at_once);
+        (0..=3).for_each(|width| layers.begin(0, in_turn.len(), layers.size(0, width, 0), 2, &mut in_turn));
         assert_eq!(at_once, in_turn);
     }
 }

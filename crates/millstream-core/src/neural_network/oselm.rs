@@ -12,10 +12,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{learn_each, Learner};
 use crate::linear_model::recursion::{self, Recursion};
 use crate::linear_model::rls::FORGETTING;
 use crate::linear_model::Coordinates;
@@ -243,6 +244,10 @@ impl Learner<Numbers> for Oselm {
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w, scratch).map(drop)
+    }
+
+    fn learn_batch(&mut self, batch: &Batch<'_, Numbers>, _: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        learn_each(self, batch, scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
