@@ -69,7 +69,7 @@ def _draw(result: ContinualResult, kind: str, ax: Any) -> None:
 def _lines(result: ContinualResult, ax: Any) -> None:
     count = len(result.names)
     for task, name in enumerate(result.names):
-        start = result.ends[task - 1] if task else 0
+        start = result.ends[task - 1] - result.settings.get("border", 0) // 2 if task else 0
         shown = result.rows >= start
         colour = COLOURS[task % _MOST_LINES]
         ax.plot(
