@@ -387,15 +387,17 @@ def below(policy: Any, bound: float, means: list[float] = MEANS, rounds: int = R
     assert plays.regret.mean() < rounds * float(np.mean(max(means) - np.array(means))) / 2
 
 
+@pytest.mark.slow
 def test_ucb1_is_below_its_bound() -> None:
     # Auer, Cesa-Bianchi and Fischer (2002), theorem 1.
     bound = 8 * np.sum(np.log(ROUNDS) / GAPS) + (1 + math.pi**2 / 3) * GAPS.sum()
     below(bandit.UCB1(), bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [bandit.KLUCB(), bandit.BayesUCB(), bandit.Thompson()], ids=repr)
 def test_policies_that_are_optimal_in_the_long_run(policy: Any) -> None:
-    # Lai and Robbins (1985): regret grows as ln n Σ Δ / d(μ, μ*); these policies reach it. here within a factor.
+    # Lai and Robbins (1985): regret grows as ln n Σ Δ / d(μ, μ*); these policies reach it, here within a factor.
     def divergence(p: float, q: float) -> float:
         return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
 
@@ -403,6 +405,7 @@ def test_policies_that_are_optimal_in_the_long_run(policy: Any) -> None:
     below(policy, 2.0 * rate * math.log(ROUNDS) + 8 * GAPS.sum())
 
 
+@pytest.mark.slow
 def test_epsilon_greedy_is_below_its_bound() -> None:
     # Auer, Cesa-Bianchi and Fischer (2002), theorem 3, with c = 5.5 and d the smallest gap.
     means = [0.9, 0.6, 0.5]
@@ -419,6 +422,7 @@ def test_epsilon_greedy_is_below_its_bound() -> None:
     below(bandit.EpsilonGreedy(optim.InverseScaling(schedule, 1.0)), bound, means)
 
 
+@pytest.mark.slow
 def test_policies_for_adversaries_are_below_their_bounds() -> None:
     k, log = len(MEANS), math.log(len(MEANS))
     # Auer and others (2002), corollary 3.2; the best action gains no more than one each round.
