@@ -178,7 +178,8 @@ def test_a_batch_of_one_is_one_example(name: str) -> None:
     X, _ = rings(240)
     single = model.clone()
     if name == "SoftmaxRegression, Adam":
-        # While there is one class its gradient is exactly 0. Adam's memory then decays only in the step of an example.
+        # While there is one class, its gradient is exactly 0, and Adam's memory decays only when an example is
+        # learned.
         X, y = np.concatenate([X[y == 0][:1], X[y == 1][:1], X]), np.concatenate([[0, 1], y])
     millstream.train(model, (X, y), batch_size=1)
     millstream.train(single, (X, y))

@@ -12,10 +12,10 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    anomaly, art, bandit, baseline, basis, cluster, compose, continual, covariance, decomposition, drift, ensemble,
-    feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
-    neighbors, neural_network, optim, policy_evaluation, preprocessing, prototype, sampling, sketch, stats, synth,
-    time_series, tree,
+    anomaly, art, bandit, baseline, basis, cluster, compose, continual, covariance, decomposition, drift,
+    ensemble, feature_extraction, feature_selection, forest, kernel, linear_model, losses, metrics, multiclass,
+    naive_bayes, neighbors, neural_network, optim, policy_evaluation, preprocessing, prototype, sampling, sketch,
+    stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[

@@ -295,7 +295,9 @@ impl ContextualPolicy {
             (Some(_), ..) => return Err(refuse("with the id of a decision, pass its reward alone")),
             (None, Some(actions), Some(action)) => (actions, action),
             (None, ..) => {
-                return Err(refuse("learn_one needs the id of a decision, or the actions of a round and the action taken"))
+                return Err(refuse(
+                    "learn_one needs the id of a decision, or the actions of a round and the action taken",
+                ))
             }
         };
         let probability = probability

@@ -135,13 +135,7 @@ impl RoundBatch {
         let py = rounds.py();
         let (mut batch, mut round, mut text) = (Batch::default(), Round::default(), String::new());
         for (row, item) in rounds.try_iter()?.enumerate() {
-            type Five<'py> = (
-                Bound<'py, PyAny>,
-                Bound<'py, PyAny>,
-                Bound<'py, PyAny>,
-                Option<f64>,
-                Option<f64>,
-            );
+            type Five<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Option<f64>, Option<f64>);
             let (x, actions, action, probability, reward): Five<'_> = item?.extract()?;
             let at_row = |error: PyErr| {
                 // An error of another kind keeps its message.

@@ -86,7 +86,8 @@ fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<PyReadonlyArra
             return Ok(array);
         }
     }
-    let refused = || wrong(value.py(), format!("{what} must be a dict or a vector of numbers, got {}", shown(value)));
+    let refused =
+        || wrong(value.py(), format!("{what} must be a dict or a vector of numbers, got {}", shown(value)));
     if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
         return Err(refused());
     }
@@ -107,7 +108,10 @@ fn side<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Side<'py>> {
         return Ok(Side::Dict(dict));
     }
     if value.is_instance_of::<PyString>() {
-        return Err(wrong(value.py(), format!("{what} must be a dict or a vector of numbers, got {}", shown(value))));
+        return Err(wrong(
+            value.py(),
+            format!("{what} must be a dict or a vector of numbers, got {}", shown(value)),
+        ));
     }
     Ok(Side::Vector(vector(value, what)?))
 }
@@ -135,7 +139,8 @@ impl<'py> Given<'py> {
             return Ok(Given { x, sides, matrix, actions: Actions::Listed(labels) });
         }
         if actions.is_instance_of::<PyString>() {
-            let message = format!("actions must be a list of labels, a dict or a list of features, got {}", shown(actions));
+            let message =
+                format!("actions must be a list of labels, a dict or a list of features, got {}", shown(actions));
             return Err(wrong(py, message));
         }
         if let Ok(array) = actions.cast::<PyUntypedArray>() {
@@ -149,11 +154,15 @@ impl<'py> Given<'py> {
                 return Ok(Given { x, sides, matrix, actions: Actions::Counted(count) });
             }
             if array.ndim() != 1 {
-                return Err(wrong(py, format!("actions must be a list or a matrix, got an array of {} dimensions", array.ndim())));
+                return Err(wrong(
+                    py,
+                    format!("actions must be a list or a matrix, got an array of {} dimensions", array.ndim()),
+                ));
             }
         }
         let items = actions.try_iter().map_err(|_| {
-            let message = format!("actions must be a list of labels, a dict or a list of features, got {}", shown(actions));
+            let message =
+                format!("actions must be a list of labels, a dict or a list of features, got {}", shown(actions));
             wrong(py, message)
         })?;
         for item in items {
@@ -227,7 +236,13 @@ fn push(round: &mut Round, space: Space, slot: u32, value: f64) {
     }
 }
 
-fn read_side(side: &Side<'_>, spaces: &Spaces, space: Space, round: &mut Round, text: &mut String) -> PyResult<()> {
+fn read_side(
+    side: &Side<'_>,
+    spaces: &Spaces,
+    space: Space,
+    round: &mut Round,
+    text: &mut String,
+) -> PyResult<()> {
     match side {
         Side::Nothing => Ok(()),
         Side::Vector(vector) => {
@@ -239,7 +254,10 @@ fn read_side(side: &Side<'_>, spaces: &Spaces, space: Space, round: &mut Round, 
 }
 
 fn not_finite(py: Python<'_>, name: &str, value: f64) -> PyErr {
-    raise(py, &Fault::value(format!("feature {name} must be finite, got {}", millstream_core::fault::Shown(value))))
+    raise(
+        py,
+        &Fault::value(format!("feature {name} must be finite, got {}", millstream_core::fault::Shown(value))),
+    )
 }
 
 fn read_vector(py: Python<'_>, numbers: &[f64], spaces: &Spaces, space: Space, round: &mut Round) -> PyResult<()> {
@@ -309,4 +327,3 @@ fn read_dict(
     }
     Ok(())
 }
-

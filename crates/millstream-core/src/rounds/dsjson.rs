@@ -279,7 +279,9 @@ fn outcome(fields: &Fields) -> Result<Outcome> {
     let place = fields.index.or(fields.first.map(|first| first - 1.0));
     let action = match place {
         Some(place) if place >= 0.0 && place.fract() == 0.0 && place < 4e9 => place as u32,
-        Some(place) => return Err(Fault::value(format!("_labelIndex must be an index of an action, got {place}"))),
+        Some(place) => {
+            return Err(Fault::value(format!("_labelIndex must be an index of an action, got {place}")))
+        }
         None => return Err(Fault::value("a decision with _label_cost must have _labelIndex or _label_Action")),
     };
     let Some(probability) = fields.probability else {

@@ -76,7 +76,10 @@ impl RoundText {
 
     fn part(&mut self, line: &[u8], batch: &mut RoundBatch) -> Result<()> {
         let Some(bar) = memchr::memchr(b'|', line) else {
-            return Err(Fault::value(format!("a line must have a bar '|' before its features, got {}", shown(line))));
+            return Err(Fault::value(format!(
+                "a line must have a bar '|' before its features, got {}",
+                shown(line)
+            )));
         };
         let (head, body) = (&line[..bar], &line[bar..]);
         let mut label = None;
@@ -117,8 +120,7 @@ impl RoundText {
         if self.outcome.action.is_some() {
             return Err(Fault::value("a round must have one action taken, got two labels"));
         }
-        let refused =
-            || Fault::value(format!("a label must be action:cost:probability, got {}", shown(label)));
+        let refused = || Fault::value(format!("a label must be action:cost:probability, got {}", shown(label)));
         let mut fields = label.split(|&byte| byte == b':');
         let mut field = || fields.next().ok_or_else(refused).and_then(|text| number(text).ok_or_else(refused));
         let (_, cost, probability) = (field()?, field()?, field()?);
@@ -144,7 +146,10 @@ impl RoundText {
                 self.namespace.push('^');
                 if let Some(given) = fields.next() {
                     scale = number(given).filter(|scale| scale.is_finite()).ok_or_else(|| {
-                        Fault::value(format!("the scale of a namespace must be a finite number, got {}", shown(given)))
+                        Fault::value(format!(
+                            "the scale of a namespace must be a finite number, got {}",
+                            shown(given)
+                        ))
                     })?;
                 }
             }
@@ -155,7 +160,10 @@ impl RoundText {
                     Some(colon) => {
                         let given = &word[colon + 1..];
                         let value = number(given).filter(|value| value.is_finite()).ok_or_else(|| {
-                            Fault::value(format!("the value of a feature must be a finite number, got {}", shown(word)))
+                            Fault::value(format!(
+                                "the value of a feature must be a finite number, got {}",
+                                shown(word)
+                            ))
                         })?;
                         (&word[..colon], value)
                     }

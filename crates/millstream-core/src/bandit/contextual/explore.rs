@@ -71,9 +71,7 @@ pub static EPSILON_GREEDY: Declaration = Declaration {
     words: "Take a random action with probability epsilon, otherwise the best one",
     merge: Merge::SETTING,
     parameters: &[EPSILON],
-    build: |arguments| {
-        Ok(Built::Explorer(Explorer::EpsilonGreedy { epsilon: arguments.float("epsilon")? }))
-    },
+    build: |arguments| Ok(Built::Explorer(Explorer::EpsilonGreedy { epsilon: arguments.float("epsilon")? })),
 };
 
 pub static SOFTMAX: Declaration = Declaration {
@@ -87,9 +85,7 @@ pub static SOFTMAX: Declaration = Declaration {
         Default::Float(10.0),
         "factor of the predicted rewards in the exponent; 0 is uniform",
     )],
-    build: |arguments| {
-        Ok(Built::Explorer(Explorer::Softmax { sharpness: arguments.float("sharpness")? }))
-    },
+    build: |arguments| Ok(Built::Explorer(Explorer::Softmax { sharpness: arguments.float("sharpness")? })),
 };
 
 pub static SQUARE_CB: Declaration = Declaration {
@@ -148,12 +144,7 @@ pub static BAG: Declaration = Declaration {
     words: "Votes of several models, each of which learns a resample of the stream",
     merge: Merge::SETTING,
     parameters: &[
-        Parameter::new(
-            "n_models",
-            Kind::Integer { low: 1, high: 1000 },
-            Default::Integer(5),
-            "number of models",
-        ),
+        Parameter::new("n_models", Kind::Integer { low: 1, high: 1000 }, Default::Integer(5), "number of models"),
         Parameter::new(
             "greedify",
             Kind::Boolean,
@@ -222,7 +213,9 @@ pub fn explored(description: &serde_json::Value, rewards: &[f64], t: f64) -> Res
         return Err(Fault::wrong_type("bandit.explore: this is not an explorer"));
     };
     if rewards.is_empty() || !all_finite(rewards) || !(t >= 0.0 && t.is_finite()) {
-        return Err(Fault::value("bandit.explore: rewards must be one or more finite numbers, and t a number >= 0"));
+        return Err(Fault::value(
+            "bandit.explore: rewards must be one or more finite numbers, and t a number >= 0",
+        ));
     }
     let mut out = Vec::new();
     explorer.probabilities(rewards, t, &mut out);

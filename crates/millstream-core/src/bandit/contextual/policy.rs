@@ -53,9 +53,14 @@ impl Estimate {
 pub enum Choice {
     Explorer(Explorer),
     /// The highest mean + α √variance.
-    UpperBound { alpha: f64 },
+    UpperBound {
+        alpha: f64,
+    },
     /// Thompson sampling with the posterior's deviation times `scale`.
-    Posterior { scale: f64, samples: u32 },
+    Posterior {
+        scale: f64,
+        samples: u32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -143,13 +148,8 @@ impl Policy {
 
     fn new(settings: Settings, model: Model) -> Self {
         let random = Random::new(settings.seed, 1);
-        let state = State {
-            spaces: Spaces::default(),
-            random,
-            learned: 0.0,
-            seen: None,
-            pending: Pending::default(),
-        };
+        let state =
+            State { spaces: Spaces::default(), random, learned: 0.0, seen: None, pending: Pending::default() };
         Policy { settings, model, state, work: Work::default() }
     }
 
@@ -210,8 +210,7 @@ impl Policy {
                 thompson::fractions(mean, covariance, scale, samples, &mut random, into);
             }
             Choice::Explorer(Explorer::RegCb { mellowness, optimistic }) => {
-                let delta =
-                    explore::confidence(mellowness, round.len(), self.state.learned, self.range()).sqrt();
+                let delta = explore::confidence(mellowness, round.len(), self.state.learned, self.range()).sqrt();
                 bounds(delta, spare);
                 if optimistic {
                     explore::greedy(spare, probabilities);
@@ -225,13 +224,7 @@ impl Policy {
         }
     }
 
-    fn regression_probabilities(
-        &self,
-        model: &Regression,
-        round: &Round,
-        work: &mut Work,
-        scratch: &mut Scratch,
-    ) {
+    fn regression_probabilities(&self, model: &Regression, round: &Round, work: &mut Work, scratch: &mut Scratch) {
         let Work { probabilities, predicted, spare, buffers, .. } = work;
         let Choice::Explorer(explorer) = self.settings.choice else { return };
         match explorer {
@@ -328,8 +321,7 @@ impl Policy {
         self.check_reward(reward)?;
         let open = self.state.pending.take(&self.settings.who, id)?;
         let Open { round, action, actions, probability } = &*open;
-        let learned =
-            self.teach(round, *action as usize, *actions as usize, reward, *probability, scratch);
+        let learned = self.teach(round, *action as usize, *actions as usize, reward, *probability, scratch);
         match learned {
             Ok(()) => self.state.pending.recycle(open),
             Err(_) => self.state.pending.put_back(id, open),
@@ -416,10 +408,13 @@ impl Policy {
         (w, p): (f64, f64),
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (all, least) = (self.learns_all(), match self.settings.choice {
-            Choice::Explorer(Explorer::Cover { epsilon, .. }) => self.least(epsilon, round.len()),
-            _ => 0.0,
-        });
+        let (all, least) = (
+            self.learns_all(),
+            match self.settings.choice {
+                Choice::Explorer(Explorer::Cover { epsilon, .. }) => self.least(epsilon, round.len()),
+                _ => 0.0,
+            },
+        );
         let Policy { settings, model: Model::Regression(model), state, work, .. } = self else { return Ok(()) };
         let Choice::Explorer(explorer) = settings.choice else { return Ok(()) };
         let before = model.products.len();

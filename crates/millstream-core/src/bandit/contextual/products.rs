@@ -39,7 +39,6 @@ impl Products {
         self.pairs.len()
     }
 
-
     /// The table of a feature of an action, for features of the context below `TABLE`.
     #[inline]
     fn table(&self, space: usize, action: usize) -> &[u32] {

@@ -271,9 +271,8 @@ impl Round {
 
     /// Whether all slots are within the spaces, for rounds that were saved.
     pub fn fits(&self, spaces: &Spaces) -> bool {
-        let within = |slots: &[u32], space| {
-            slots.iter().all(|&slot| slot > 0 && (slot as usize) < spaces.width(space))
-        };
+        let within =
+            |slots: &[u32], space| slots.iter().all(|&slot| slot > 0 && (slot as usize) < spaces.width(space));
         let finite = |features: &Features| {
             features.slots.len() == features.values.len() && features.values.iter().all(|value| value.is_finite())
         };
