@@ -51,7 +51,7 @@ pub struct World {
 }
 
 /// Separates the draws of a world from those of a policy with the same seed.
-const PURPOSE: u64 = 0x776f_726c_64;
+const PURPOSE: u64 = 0x0077_6f72_6c64;
 
 impl Kind {
     fn actions(&self) -> usize {

@@ -222,7 +222,7 @@ fn build_contextual(arguments: &Arguments<'_>) -> Result<Built> {
         false => {
             // A tree finds interactions on its own; a linear function of context and action ranks actions alike in every
             // context.
-            let linear = || arguments.value("model").is_ok_and(|model| is_linear(model));
+            let linear = || arguments.value("model").is_ok_and(is_linear);
             let products = arguments.value("products")?.as_bool().unwrap_or_else(linear);
             Policy::regression(settings, arguments.learner::<Numbers>("model")?, products)
         }
