@@ -178,7 +178,7 @@ class Bag(Explorer):
     --------
     >>> from millstream import bandit, linear_model
     >>> model = linear_model.LinearRegression(optimizer="adaptive")
-    >>> policy = bandit.Contextual(model, explore=bandit.explore.Bag(10), seed=1)
+    >>> policy = bandit.Contextual(model, explore=bandit.explore.Bag(4), seed=1)
     >>> policy.probabilities_one({"hour": 9}, ["a", "b"])
     {'a': 0.5, 'b': 0.5}
 
