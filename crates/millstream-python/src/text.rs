@@ -16,6 +16,8 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use crate::buffer_pool::{BufferPool, ParsedRows};
 use crate::errors::{raise, read_text, OrRaise};
 
+// A reader has one of these, and it does not move.
+#[allow(clippy::large_enum_variant)]
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
     Libsvm(Parser<Libsvm>),
