@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks import (
     covariances,
     detectors,
+    exports,
     forecasters,
     generators,
     keyed,
@@ -32,6 +33,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
 SERVING = Path(__file__).parent / "SERVING.md"
 KEYED = Path(__file__).parent / "KEYED.md"
+EXPORT = Path(__file__).parent / "EXPORT.md"
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -76,6 +78,7 @@ def main() -> None:
         "memory",
         "file-memory",
         "import",
+        "export",
         "keyed",
         "serving",
         *serving.names(),
@@ -92,8 +95,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md and the table of README.md; with --only, "
-        "SERVING.md and KEYED.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, EXPORT.md and the table of README.md; "
+        "with --only, SERVING.md, KEYED.md and EXPORT.md alone",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -112,6 +115,12 @@ def main() -> None:
         if not given.goals and not given.parts:
             _keyed(where, quick=given.quick, write=given.write)
         only = None if only is None else [name for name in only if name != "keyed"]
+        if only == []:
+            return
+    if only is None or "export" in only:
+        if not given.goals and not given.parts:
+            _exports(where, quick=given.quick, write=given.write)
+        only = None if only is None else [name for name in only if name != "export"]
         if only == []:
             return
     if not given.parts:
@@ -136,6 +145,13 @@ def _keyed(where: str, *, quick: bool, write: bool) -> None:
     print(page)
     if write:
         KEYED.write_text(page)
+
+
+def _exports(where: str, *, quick: bool, write: bool) -> None:
+    page = exports.page(where, list(exports.rows(quick=quick)))
+    print(page)
+    if write:
+        EXPORT.write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

@@ -1,0 +1,1 @@
+"""Translations of components, a module for each family."""

@@ -1,0 +1,63 @@
+"""Which components can be exported, and why others cannot."""
+
+from __future__ import annotations
+
+from millstream.registry import entry, find
+
+__all__ = ["reason_against", "supported"]
+
+#: By role, of components that predict nothing from a row.
+_ROLES = {
+    "covariance_estimator": "it estimates a matrix and predicts nothing from a row",
+    "drift_detector": "it follows a stream and predicts nothing from a row",
+    "feature_drift_detector": "it follows a stream and predicts nothing from a row",
+    "forecaster": "its forecast depends on the last values of a series, not on a row",
+    "generator": "it makes rows",
+    "kernel": "it is a setting, and is exported with the model that has it",
+    "loss": "it is a setting, and is exported with the model that has it",
+    "metric": "it scores predictions",
+    "optimizer": "it serves learning alone",
+    "sampler": "it draws rows",
+    "schedule": "it serves learning alone",
+    "search_engine": "its search is approximate",
+    "sketch": "it answers questions about a stream, not about a row",
+    "statistic": "it summarises a stream and predicts nothing from a row",
+}
+_COMPONENTS = {
+    "anomaly.GaussianScorer": "its score needs the error function, which has no kernel for doubles in onnxruntime",
+    "art.FuzzyART": "its category depends on a search that ends at the first match",
+    "art.FuzzyARTMAP": "its category depends on a search that ends at the first match",
+    "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
+    "decomposition.LDA": "its output is the solution of an optimisation problem",
+    "decomposition.NMF": "its output is the solution of an optimisation problem",
+    "feature_extraction.Agg": "its features depend on earlier rows with the same key",
+    "feature_extraction.TargetAgg": "its features depend on earlier rows with the same key",
+    "kernel.RandomFourierFeatures": "its frequencies are drawn by key and not saved; Nystroem can be exported",
+    "kernel.String": "it compares strings of any length",
+}
+
+
+def supported() -> dict[str, str]:
+    """For each component of the registry "yes", or why it cannot be exported.
+
+    Components with "yes" may have settings that cannot be exported; then the error names the setting.
+
+    >>> from millstream import export
+    >>> answers = export.supported()
+    >>> answers["forest.ARFClassifier"], answers["metrics.Accuracy"]
+    ('yes', 'it scores predictions')
+    """
+    from millstream.export.translation import translations
+
+    known = translations()
+    return {name: "yes" if name in known else reason_against(name) for name in find()}
+
+
+def reason_against(name: str) -> str:
+    """Why a component without a translation cannot be exported."""
+    if name in _COMPONENTS:
+        return _COMPONENTS[name]
+    role = entry(name)["role"]
+    if role in _ROLES:
+        return _ROLES[role]
+    return "no exporter has been written for it yet"
