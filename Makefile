@@ -27,7 +27,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocess
 # instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
-.PHONY: help demo quick test faults faults-long scale spark ray kafka redis bench bench-engines baseline lint docs build wheel lock clean
+.PHONY: help demo quick test faults faults-long parity scale spark ray kafka redis bench bench-engines baseline lint docs build wheel lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ faults: $(MADE)/build $(MADE)/dev ## make servers fail in every way, short form 
 
 faults-long: $(MADE)/build $(MADE)/dev ## the same with the full counts: 200 kills, 10,000 power cuts, 100,000 requests
 	@OPENBLAS_NUM_THREADS=1 MILLSTREAM_FAULTS=long $(FAULTS) -n auto --maxprocesses 8 --dist worksteal $(ARGS)
+
+parity: $(MADE)/build $(MADE)/dev ## compare exported models with the original ones on 10,000 rows each
+	@OPENBLAS_NUM_THREADS=1 MILLSTREAM_PARITY=long $(BIN)/python -m pytest -q tests/test_export_parity.py \
+		-n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Engines have environments of their own in .venv, because their pins exclude newer packages; the build is shared. Tests
 # whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills.
