@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.export.families.projections import _unseen, answers_of, names_of
+from millstream.export.families.projections import answers_of, names_of, unseen_text
 from millstream.export.rows import NOMINAL, NUMBER, Component, Row
 from millstream.export.translation import translates
 
@@ -71,7 +71,7 @@ def by_value(component: Component, row: Row) -> Row:
     for slot in encoded:
         mine = [place for place, (own, _) in enumerate(columns) if own == slot]
         table = []
-        for text in (None, _unseen(row.texts[slot]), *row.texts[slot]):
+        for text in (None, unseen_text(row.texts[slot]), *row.texts[slot]):
             found = answers_of(model, whole | {names[slot]: text})
             table.append([float(found.get(titles[place], np.nan)) for place in mine])
         parts.append((mine, np.array(table), slot))

@@ -64,8 +64,9 @@ def additive(component: Component, row: Row) -> Row:
     tables = []
     for slot in row.nominal_slots:
         rows = [ask({names[slot]: text}) - base for text in row.texts[slot]]
-        unseen = ask({names[slot]: _unseen(row.texts[slot])}) - base
-        tables.append(np.array([np.zeros(len(base)), unseen, *rows]))
+        # In front of a learner, a value that was never learned counts for nothing.
+        nothing = np.zeros(len(base))
+        tables.append(np.array([nothing, nothing, *rows]))
     if tables:
         offsets = np.cumsum([0, *(len(table) for table in tables)])[:-1]
         places = row.places(row.nominal_slots) + offsets
@@ -75,7 +76,7 @@ def additive(component: Component, row: Row) -> Row:
     )
 
 
-def _unseen(texts: list[str]) -> str:
+def unseen_text(texts: list[str]) -> str:
     """A value that was never learned."""
     text = "?"
     while text in texts:
