@@ -27,7 +27,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocess
 # instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
-.PHONY: help demo quick test faults faults-long parity scale spark ray kafka redis bench bench-engines bench-scale baseline lint docs build wheel lock clean
+.PHONY: help demo quick test faults faults-long parity scale spark ray kafka redis bench bench-engines baseline lint docs build wheel lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,14 +60,11 @@ parity: $(MADE)/build $(MADE)/dev ## compare exported models with the original o
 		-n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Engines have environments of their own in .venv, because their pins exclude newer packages; the build is shared. Tests
-# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills; the tests print how many there were.
+# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills.
 ENGINE_TESTS := -m pytest -q -p no:cacheprovider
 ENGINE_SETTINGS := PYTHONPATH=$(CURDIR)/python OPENBLAS_NUM_THREADS=1
-MILLSTREAM_FAULTS ?= short
-scale spark ray: export MILLSTREAM_FAULTS := $(MILLSTREAM_FAULTS)
 
 scale: spark ray $(MADE)/dev ## run the tests of engines and brokers with those that are present (under ten minutes)
-	@$(BIN)/python -m pytest -q -n 0 tests/test_keyed_dumps.py tests/test_stream_faults_socket.py -k killed
 	@$(BIN)/python -m pytest -q -m 'redis or kafka' -n 0 $(ARGS) || [ $$? = 5 ]
 
 spark: $(MADE)/build ## run the tests of millstream.spark: streams, and killed drivers and executors
@@ -116,14 +113,9 @@ bench: $(MADE)/build $(MADE)/bench ## compare with River, scikit-learn, MOA, VW;
 	@command -v java >/dev/null || echo "skipping MOA, which needs Java: sudo apt install default-jre-headless"
 	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-bench-engines: $(MADE)/build $(MADE)/spark $(MADE)/ray ## measure keyed models on Spark and Ray, write benchmarks/ENGINES.md
-	@$(ENGINE_SETTINGS) .venv/spark/bin/python -m benchmarks.engines spark --write $(ARGS)
-	@$(ENGINE_SETTINGS) .venv/ray/bin/python -m benchmarks.engines ray --write $(ARGS)
-
-# Each row of the table of goals of keyed models and scale-out; about three quarters of an hour on two idle cores.
-bench-scale: $(MADE)/build $(MADE)/dev $(MADE)/bench $(MADE)/redis $(MADE)/kafka ## measure keyed models, merging, a million sensors, engines
-	@$(BIN)/python -m benchmarks.run --only keyed merging sensors --write $(ARGS)
-	@$(MAKE) bench-engines
+bench-engines: $(MADE)/build $(MADE)/spark $(MADE)/ray ## measure keyed models on Spark and Ray
+	@$(ENGINE_SETTINGS) .venv/spark/bin/python -m benchmarks.engines spark $(ARGS)
+	@$(ENGINE_SETTINGS) .venv/ray/bin/python -m benchmarks.engines ray $(ARGS)
 
 # Example: make baseline AGAINST=v0.1.0; further options go in ARGS.
 AGAINST ?= HEAD

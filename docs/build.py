@@ -93,7 +93,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
 
 def _merging(declared: Entry) -> str:
     """How exactly models can be merged, of components with a state."""
-    if declared["role"] in ("generator", "loss", "schedule", "kernel", "search_engine", "buffer"):
+    if declared["role"] in ("generator", "loss", "schedule", "kernel", "search_engine"):
         return ""
     words = f" ({declared['merge_words']})" if declared["merge_words"] else ""
     return f", [merging](../merging.md): {declared['merge']}{words}"

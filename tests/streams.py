@@ -31,39 +31,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "basis.Legendre": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "basis.Polynomial": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "cluster.KMeans": {"n_clusters": 3, "init_size": 12},
-    "continual.AGEM": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "buffer": {"name": "continual.Reservoir", "parameters": {"size": 20}},
-        "n_replay": 3,
-    },
-    "continual.DERPlusPlus": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "buffer": {"name": "continual.ClassBalanced", "parameters": {"size": 20}},
-        "n_replay": 3,
-    },
-    "continual.EWC": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "period": 30,
-    },
-    "continual.GDumb": {
-        "model": {"name": "naive_bayes.GaussianNB"},
-        "buffer": {"name": "continual.ClassBalanced", "parameters": {"size": 20}},
-        "passes": 1,
-        "period": 1,
-    },
-    "continual.LwF": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "period": 30,
-    },
-    "continual.Replay": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "buffer": {"name": "continual.ClassBalanced", "parameters": {"size": 20}},
-        "n_replay": 3,
-    },
-    "continual.SI": {
-        "model": {"name": "neural_network.MLPClassifier", "parameters": {"hidden_units": [8]}},
-        "period": 30,
-    },
     "cluster.MiniBatchKMeans": {"n_clusters": 3, "init_size": 12, "batch_size": 7},
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
@@ -111,7 +78,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
-    "compose.Interact": {"pairs": ["* × *"], "bits": 3},
     "compose.TargetTransformRegressor": {"model": {"name": "linear_model.RLS"}, "func": "identity"},
     "preprocessing.PredClipper": {"model": {"name": "linear_model.LinearRegression"}, "y_min": -5.0, "y_max": 5.0},
     "preprocessing.QuantileTransformer": {"refresh_interval": 7},
@@ -135,9 +101,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "neighbors.KNNClassifier": {"window_size": 60, "weights": "distance"},
     "neighbors.KNNRegressor": {"window_size": 200, "engine": {"name": "neighbors.HNSW", "parameters": {"m": 4}}},
     "neighbors.SAMKNNClassifier": {"window_size": 60, "min_stm_size": 10},
-    "neural_network.EchoState": {"hidden_units": 12},
-    "neural_network.OSELM": {"hidden_units": 12},
-    "neural_network.MLPClassifier": {"hidden_units": [12, 6], "embedding_size": 2},
     "neural_network.IRMARegressor": {"bounds": [-10, 10], "outside": "clamp", "hidden_units": 6, "samples": 32},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
     "synth.Drift": {

@@ -245,7 +245,7 @@ def cases():
             yield pytest.param(make, kind, settings.get("classes", 3), id=f"{name}, {kind}")
 
 
-@pytest.mark.parametrize(("make", "kind", "classes"), cases())
+@pytest.mark.parametrize(("make", "kind", "classes"), list(cases()))
 def test_onnx_and_c_predict_as_the_model_does(make, kind, classes, tmp_path):
     model = learned(make, kind, classes)
     rows = edges(kind, ROWS, thresholds_of(model))

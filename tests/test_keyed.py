@@ -22,10 +22,6 @@ def pipeline() -> Any:
     return preprocessing.StandardScaler() | linear_model.LogisticRegression()
 
 
-class LastValue(time_series.Forecaster):
-    """The last value."""
-
-
 class PythonMean(base.Regressor):
     """The mean of the targets."""
 
@@ -466,8 +462,8 @@ def test_templates_that_do_not_predict(template: Any) -> None:
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        (drift.KSTest(), "a drift detector for rows"),
-        (LastValue(), "a forecaster written in Python"),
+        (drift.ADWIN(), "a drift detector has no predictions"),
+        (time_series.SeasonalNaive(period=4), "a forecaster learns one series"),
     ],
 )
 def test_roles_that_cannot_be_keyed_are_refused_with_a_reason(template: Any, reason: str) -> None:

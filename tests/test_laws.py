@@ -49,8 +49,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "memory",
     ): "its windows grow, and background learners come and go",
     ("preprocessing.FeatureHasher", "many"): "transform_many gives a sparse matrix: see tests/test_features.py",
-    ("compose.Interact", "many"): "transform_many gives a sparse matrix: see tests/test_interactions.py",
-    ("compose.Interact", "sparse"): "transform_many gives a sparse matrix: see tests/test_interactions.py",
     ("preprocessing.FeatureHasher", "sparse"): "transform_many gives a sparse matrix: see tests/test_features.py",
     **{
         (part, law): "its region is of the inputs that it began with, none of them missing or nominal"

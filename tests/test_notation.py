@@ -64,7 +64,7 @@ def test_the_text_of_every_part_makes_it_again(name):
 
 
 #: Roles whose components look like their value.
-SHOWING_A_VALUE = ("metric", "statistic", "covariance_estimator", "policy_estimator")
+SHOWING_A_VALUE = ("metric", "statistic", "covariance_estimator")
 
 
 @pytest.mark.parametrize(

@@ -157,15 +157,12 @@ def test_no_server_has_one_line():
 def test_consumer_killed_between_two_steps(redis, tmp_path, turn):
     fill(redis, range(MESSAGES))
     settings = settings_of(redis, tmp_path)
-    kills = 0
     for number, (step, after) in enumerate(MOMENTS):
         # Each successor has a name of its own, and takes over what is pending.
-        kills += died(**settings, die=(step, 1 + (number + turn) % 5, after))
+        died(**settings, die=(step, 1 + (number + turn) % 5, after))
     finished(**settings)
     check_model(tmp_path / "c", range(MESSAGES))
     check_outputs(out(redis), range(MESSAGES))
-    print(f"Redis: consumer killed {kills} times between two steps, 0 of {MESSAGES} messages lost or doubled")
-    assert kills >= 7
     with redis.client() as client:
         (group,) = client.xinfo_groups("in")
     assert (group["pending"], group["lag"]) == (0, 0)
@@ -191,8 +188,6 @@ def test_consumer_killed_and_pending_entries_claimed(redis, tmp_path, turn):
     assert len(names) == 2
     check_model(tmp_path / "c", range(MESSAGES))
     check_outputs(out(redis), range(MESSAGES))
-    waiting = pending["pending"]
-    print(f"Redis: consumer killed with {waiting} pending entries, which another claimed; 0 lost, 0 doubled")
 
 
 @pytest.mark.slow
@@ -216,7 +211,6 @@ def test_redis_killed(tmp_path):
             assert worker.end() == 0, worker.errors.read_text()[-2000:]
         check_model(tmp_path / "c", range(messages))
         check_outputs(out(redis), range(messages))
-        print(f"Redis killed {kills} times: 0 of {messages} messages lost or doubled")
     finally:
         redis.close()
 

@@ -54,7 +54,7 @@ _MERGED = (
     "linear_model.RLS",
 )
 
-_HASHERS = ("compose.Interact", "preprocessing.FeatureHasher")
+_HASHERS = ("preprocessing.FeatureHasher",)
 _NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) |")
 
 EXPECTED_FAILURES = [

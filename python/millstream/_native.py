@@ -15,7 +15,6 @@ import numpy as np
 
 from millstream import _core, _frames, verbs
 from millstream._dates import in_seconds
-from millstream._feature_names import named, note_names
 from millstream._merging import Mergeable
 from millstream._part import (
     clone_by_constructor,
@@ -27,7 +26,6 @@ from millstream._part import (
     without_aliases,
 )
 from millstream._python_loop import check_on_error, run_rows
-from millstream._sparse import Sparse
 from millstream.base import with_role
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
@@ -223,9 +221,7 @@ class Native(Mergeable, _core.Model):
 
     def inspect(self) -> Any:
         """The state as plain data: weights, moments, counts."""
-        told = json.loads(self._inspect())
-        names = self.__dict__.get("feature_names")
-        return told if names is None else named(told, names)
+        return json.loads(self._inspect())
 
     def _numbers(self) -> Any:
         """The few numbers of `inspect()` that properties read: cheap, whatever the model's size."""
@@ -275,8 +271,6 @@ class Native(Mergeable, _core.Model):
         return copy.deepcopy(self)
 
     def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
-        if learning and isinstance(X, Sparse):
-            note_names(self, X)
         try:
             if names := self._times():
                 X = in_seconds(X, names)

@@ -22,14 +22,6 @@ _NAMES: dict[str, dict[str, str]] = {
         "PassiveAggressiveClassifier": "linear_model.PAClassifier",
         "PassiveAggressiveRegressor": "linear_model.PARegressor",
     },
-    "bandit": {
-        "UCB": "bandit.UCB1, or bandit.KLUCB for rewards of 0 and 1",
-        "ThompsonSampling": "bandit.Thompson",
-        "RandomPolicy": "bandit.EpsilonGreedy(epsilon=1.0)",
-        "evaluate": "evaluate.play",
-        "envs": "bandit.worlds",
-        "datasets": "bandit.worlds",
-    },
     "preprocessing": {
         "StatImputer": "preprocessing.Imputer or preprocessing.PreviousImputer",
         "LDA": "decomposition.LDA",

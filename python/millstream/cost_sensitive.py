@@ -9,14 +9,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from millstream import _frames
 from millstream._answers import number_of
 from millstream._echo import quoted, typed
 from millstream._part import shown_part
-from millstream._python_loop import restore
 from millstream.base import Features, Label, Model
 from millstream.compose.reduction import Reduction
 from millstream.errors import InvalidType, InvalidValue
@@ -120,87 +115,6 @@ class CostRegression(CostSensitive):
         self._teach((members[label], x, cost, weight) for label, cost in known.items())
         self.members = members
 
-    def learn_many(self, X: Any, costs: Any, w: Any = None, *, classes: Iterable[Label] | None = None) -> None:
-        """Learn many examples, exactly as `learn_one` would, member by member; an error changes nothing.
-
-        `X` is a matrix, a frame or a list of dicts. `costs` is a matrix with a row for each example and a column
-        for each of `classes` (0, 1, … by default), with NaN for unknown costs; a frame, whose columns are the
-        classes; or a list of dicts.
-        """
-        self._run_many(X, costs, w, classes, predict=False)
-
-    def step_many(self, X: Any, costs: Any, w: Any = None, *, classes: Iterable[Label] | None = None) -> Any:
-        """Predict each row, then learn it. Returns the predicted classes, each from before its row was learned."""
-        return self._run_many(X, costs, w, classes, predict=True)
-
-    def _run_many(self, X: Any, costs: Any, w: Any, classes: Any, *, predict: bool) -> Any:
-        if self.by_class:
-            raise InvalidType(f"{self._who}: with by_class=True, examples are learned one by one, with learn_one")
-        labels, table = self._table(costs, classes)
-        weights = np.ones(len(table)) if w is None else np.array([self._weight(one) for one in w])
-        if len(weights) != len(table):
-            raise InvalidValue(f"{self._who}: w has {len(weights)} rows and costs has {len(table)}")
-        known = np.isfinite(table) & (weights > 0.0)[:, None]
-        new = {
-            label: self.model.clone()
-            for label, column in zip(labels, known.T, strict=True)
-            if label not in self.members and column.any()
-        }
-        # In the order of their first examples, as one by one.
-        first = {label: int(known[:, place].argmax()) for place, label in enumerate(labels) if label in new}
-        members = {**self.members, **{label: new[label] for label in sorted(new, key=first.__getitem__)}}
-        best, chosen = np.full(len(table), np.inf), np.full(len(table), -1)
-        before: list[tuple[Any, Any]] = []
-        try:
-            for at, (label, member) in enumerate(members.items()):
-                if label not in labels:
-                    predicted = member.predict_many(X) if predict else None
-                else:
-                    place = labels.index(label)
-                    column = np.where(known[:, place], table[:, place], 0.0)
-                    before.append((member, None if label in new else member.copy()))
-                    lesson = (X, column, np.where(known[:, place], weights, 0.0))
-                    predicted = member.step_many(*lesson) if predict else member.learn_many(*lesson)
-                if predict:
-                    # A class is unknown until its first cost has been learned.
-                    numbers = np.where(np.arange(len(table)) > first.get(label, -1), np.asarray(predicted), np.inf)
-                    better = numbers < best
-                    best[better], chosen[better] = numbers[better], at
-        except BaseException:
-            for member, state in before:
-                if state is not None:
-                    restore(member, state)
-            raise
-        self.members = members
-        found = list(members)
-        return _frames.pack_answers([found[at] if at >= 0 else None for at in chosen]) if predict else None
-
-    def _table(self, costs: Any, classes: Any) -> tuple[list[Label], npt.NDArray[np.float64]]:
-        """The classes, and their costs as columns; NaN where they are unknown."""
-        if isinstance(costs, (list, tuple)) and all(isinstance(row, Mapping) for row in costs):
-            rows = [self._costs(row) for row in costs]
-            labels = list(dict.fromkeys(label for row in rows for label in row))
-            return labels, np.array(
-                [[row.get(label, np.nan) for label in labels] for row in rows], dtype=np.float64
-            )
-        labels = list(getattr(costs, "columns", ())) if classes is None else list(classes)
-        try:
-            table = np.asarray(costs, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidType(f"{self._who}: costs must be numbers, got {typed(costs)}") from None
-        if table.ndim != 2:
-            raise InvalidValue(
-                f"{self._who}: costs must have a column for each class, got {table.ndim} dimensions"
-            )
-        labels = labels or list(range(table.shape[1]))
-        if len(labels) != table.shape[1] or len(set(labels)) != len(labels):
-            raise InvalidValue(
-                f"{self._who}: costs has {table.shape[1]} columns and there are {len(set(labels))} classes"
-            )
-        if np.isinf(table).any():
-            raise InvalidValue(f"{self._who}: a cost must be finite, or NaN if it is unknown, got inf")
-        return labels, table
-
     def _features(self, x: Any, label: Label) -> Features:
         found = x.get(label) if isinstance(x, Mapping) else None
         if not isinstance(found, Mapping):
@@ -212,20 +126,6 @@ class CostRegression(CostSensitive):
         if self.by_class:
             return {label: number_of(self.members[None], self._features(x, label)) for label in x}
         return {label: number_of(member, x) for label, member in self.members.items()}
-
-    def predict_costs_many(self, X: Any) -> npt.NDArray[np.float64]:
-        """The predicted costs of rows: a column for each class, in the order of `classes`."""
-        if self.by_class:
-            raise InvalidType(f"{self._who}: with by_class=True, examples are predicted one by one")
-        columns = [np.asarray(member.predict_many(X), dtype=np.float64) for member in self.members.values()]
-        return np.column_stack(columns) if columns else np.empty((len(X), 0))
-
-    def predict_many(self, X: Any) -> Any:
-        """Predict rows, exactly as `predict_one` would."""
-        costs, classes = self.predict_costs_many(X), self.classes
-        if not classes:
-            return _frames.pack_answers([None] * len(costs))
-        return _frames.pack_answers([classes[place] for place in costs.argmin(1)])
 
     def predict_one(self, x: Features, classes: Iterable[Label] | None = None) -> Label | None:
         """The class of the lowest predicted cost, of all or of some `classes`; None if there is none."""

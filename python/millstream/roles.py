@@ -20,7 +20,6 @@ __all__ = [
     "EVALUATED",
     "FORECASTER",
     "LEARNERS",
-    "POLICY",
     "REGRESSOR",
     "SAMPLER",
     "STEPS",
@@ -55,7 +54,6 @@ class Answer(Enum):
     FEATURES = "features"
     FORECAST = "forecast"
     ROWS = "rows"
-    ACTION = "action"
 
 
 def no_target(number: float) -> None:
@@ -137,8 +135,8 @@ class Role(str):
         return bool(self.metrics) and self.evaluated_by == "prequential"
 
 
-#: Verbs that change the model.
-_TEACHING = ("learn_one", "skip_one", "step_one", "decide_one")
+#: Verbs that learn.
+_TEACHING = ("learn_one", "skip_one", "step_one")
 
 CLASSIFIER = Role(
     "classifier",
@@ -199,18 +197,8 @@ SAMPLER = Role(
     verbs=("learn_one", "sample"),
 )
 
-#: Learns the rewards of its own decisions. A decision is drawn, kept and given an id, so it changes the policy.
-POLICY = Role(
-    "policy",
-    truth=Truth.NUMBER,
-    answer=Answer.ACTION,
-    verbs=("learn_one", "probabilities_one", "decide_one"),
-    evaluated_by="play",
-    law_target=lambda number: number,
-)
-
 #: All roles, those with a rarer verb first; a model of another role may have a method `sample`.
-ALL = (POLICY, FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR, SAMPLER)
+ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR, SAMPLER)
 #: Roles of pipeline steps.
 STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR, CLUSTERER)
 #: Roles that learn a target from features: members of ensembles, one-vs-rest and retraining.

@@ -1,12 +1,8 @@
 //! `millstream._core.TextReader`, `count_lines` and `hash_words`: text to sparse rows, without the GIL.
 
 use std::mem::{replace, take};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_core::interactions::{Interactions, Selection};
-use millstream_core::text::{
-    hash_name, Block, FeatureNames, Libsvm, LineFeatures, Norm, Parser, Refusal, VowpalWabbit, Words, CONSTANT,
-};
+use millstream_core::text::{hash_name, Block, Libsvm, Norm, Parser, Refusal, VowpalWabbit, Words};
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -16,8 +12,6 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use crate::buffer_pool::{BufferPool, ParsedRows};
 use crate::errors::{raise, read_text, OrRaise};
 
-// A reader has one of these, and it does not move.
-#[allow(clippy::large_enum_variant)]
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
     Libsvm(Parser<Libsvm>),
@@ -35,103 +29,6 @@ impl Format {
     }
 }
 
-/// The names of hashed columns, which the parsers of a stream collect, within a limit of bytes.
-#[pyclass(frozen, module = "millstream._core", name = "FeatureNames")]
-#[derive(Clone)]
-pub struct SharedNames(Arc<Mutex<FeatureNames>>);
-
-impl SharedNames {
-    fn lock(&self) -> MutexGuard<'_, FeatureNames> {
-        // Each change is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl SharedNames {
-    #[new]
-    fn new(limit: usize) -> Self {
-        SharedNames(Arc::new(Mutex::new(FeatureNames::new(limit))))
-    }
-
-    /// The names of a column, in the order in which they were seen.
-    fn names(&self, column: u32) -> Vec<String> {
-        self.lock().of(column).map(String::from).collect()
-    }
-
-    /// The columns with a name, ascending.
-    fn columns(&self) -> Vec<u32> {
-        let mut columns: Vec<u32> = self.lock().columns().collect();
-        columns.sort_unstable();
-        columns
-    }
-
-    /// The columns with two or more names, ascending.
-    fn collisions(&self) -> Vec<u32> {
-        let mut columns: Vec<u32> = self.lock().collisions().collect();
-        columns.sort_unstable();
-        columns
-    }
-
-    fn __len__(&self) -> usize {
-        self.lock().len()
-    }
-
-    /// How often a name was not stored because the limit was reached.
-    fn unnamed(&self) -> u64 {
-        self.lock().unnamed()
-    }
-
-    /// Bytes of the names.
-    fn bytes(&self) -> usize {
-        self.lock().bytes()
-    }
-}
-
-/// Which namespaces of a line are read, and the n-grams and products of their features. Namespaces are first bytes.
-#[pyclass(frozen, module = "millstream._core", name = "LineFeatures")]
-#[derive(Clone)]
-pub struct SharedFeatures(Arc<LineFeatures>);
-
-#[pymethods]
-impl SharedFeatures {
-    /// `ngrams` and `skips` are by namespace. Without `keep`, all are kept that are not in `ignore`.
-    #[new]
-    #[pyo3(signature = (bits, constant, *, products, not_alone, ignore, keep, ngrams, skips, most, names))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        bits: u32,
-        constant: bool,
-        products: Vec<Vec<u8>>,
-        not_alone: Vec<u8>,
-        ignore: Vec<u8>,
-        keep: Option<Vec<u8>>,
-        ngrams: Vec<(u8, usize)>,
-        skips: Vec<(u8, usize)>,
-        most: u64,
-        names: Option<&Bound<'_, SharedNames>>,
-    ) -> PyResult<Self> {
-        let constant = constant.then_some(CONSTANT);
-        let mask = (1 << bits.clamp(1, 28)) - 1;
-        let interactions = Interactions::new(&products, Selection::of(&not_alone), mask, constant);
-        let mut ignored = ignore;
-        if let Some(keep) = keep {
-            ignored.extend((0..=u8::MAX).filter(|group| !keep.contains(group)));
-        }
-        let of_each = |pairs: &[(u8, usize)]| {
-            let mut numbers = [0; 256];
-            pairs.iter().for_each(|&(group, number)| numbers[group as usize] = number);
-            numbers
-        };
-        let (ngrams, skips) = (of_each(&ngrams), of_each(&skips));
-        let features = LineFeatures::new(interactions, Selection::of(&ignored), &ngrams, &skips, most);
-        let mut features = features.or_raise(py)?;
-        features.names = names.map(|names| names.get().0.clone());
-        Ok(SharedFeatures(Arc::new(features)))
-    }
-}
-
 /// Reads a file in one of the sparse text formats, piece by piece.
 #[pyclass(module = "millstream._core")]
 pub struct TextReader {
@@ -142,8 +39,6 @@ pub struct TextReader {
     width: usize,
     /// Where the memory of the block is from, if it is all there is to read.
     pool: Option<BufferPool>,
-    /// The products of the rows, if they have any.
-    interactions: Option<Arc<Interactions>>,
 }
 
 type Taken<'py> = (
@@ -161,7 +56,7 @@ fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i
 
 impl TextReader {
     fn of(format: Format, columns: Option<u32>, width: usize) -> Self {
-        TextReader { format, block: Block::with_room(0, 0), columns, width, pool: None, interactions: None }
+        TextReader { format, block: Block::with_room(0, 0), columns, width, pool: None }
     }
 }
 
@@ -169,26 +64,12 @@ impl TextReader {
 impl TextReader {
     /// `inside` if what will be read does not begin the file; lines are counted from there.
     #[staticmethod]
-    #[pyo3(signature = (bits, constant, skip, inside = false, features = None))]
-    fn vowpal_wabbit(
-        bits: u32,
-        constant: bool,
-        skip: bool,
-        inside: bool,
-        features: Option<&Bound<'_, SharedFeatures>>,
-    ) -> Self {
-        let format = VowpalWabbit::new(bits, constant);
-        let features = features.map(|features| features.get().0.clone());
-        let format = match &features {
-            Some(features) => format.with_features(features.clone()),
-            None => format,
-        };
-        let parser = Parser::new(format, skip);
+    #[pyo3(signature = (bits, constant, skip, inside = false))]
+    fn vowpal_wabbit(bits: u32, constant: bool, skip: bool, inside: bool) -> Self {
+        let parser = Parser::new(VowpalWabbit::new(bits, constant), skip);
         let parser = if inside { parser.inside() } else { parser };
         let width = parser.format().width();
-        let interactions = features.filter(|features| features.has_products());
-        let interactions = interactions.map(|features| features.interactions.clone());
-        TextReader { interactions, ..Self::of(Format::VowpalWabbit(parser), None, width) }
+        Self::of(Format::VowpalWabbit(parser), None, width)
     }
 
     /// `base` is what the first column is called; None to find that out.
@@ -238,19 +119,8 @@ impl TextReader {
         let weights = take(&mut block.weights).into_pyarray(py);
         let tags = PyBytes::new(py, &block.tags);
         let tag_ends = whole_numbers(py, &block.tag_ends);
-        let rows = Bound::new(py, pool.unwrap_or_default().lend(block, self.interactions.clone()))?;
+        let rows = Bound::new(py, pool.unwrap_or_default().lend(block))?;
         Ok((rows, self.width, labels, weights, tags, tag_ends))
-    }
-
-    /// The namespaces of the lines so far by their first byte, where features are selected or combined.
-    fn namespaces<'py>(&self, py: Python<'py>) -> Vec<(u8, Bound<'py, PyBytes>)> {
-        match &self.format {
-            Format::VowpalWabbit(parser) => {
-                let seen = parser.format().seen().iter();
-                seen.map(|(group, name)| (*group, PyBytes::new(py, name))).collect()
-            }
-            Format::Libsvm(_) => Vec::new(),
-        }
     }
 
     /// Whether a line was refused and the rest is not read.

@@ -62,10 +62,9 @@ def _sources() -> list[dict[str, Any]]:
 COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
-    "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, policy, sampler, transformer,\n"
-    "metric, statistic, covariance_estimator, policy_estimator, sketch, drift_detector,\n"
-    "feature_drift_detector, optimizer, loss, schedule, kernel, search_engine, explorer, buffer; source\n"
-    "lists data sets, generators and readers.\n"
+    "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
+    "statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule,\n"
+    "kernel, search_engine; source lists data sets, generators and readers.\n"
     "The name of a module, such as tree, lists its components.\n"
     "The third column says how exactly models of parts of a stream can be merged.",
     (

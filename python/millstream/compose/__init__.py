@@ -1,5 +1,5 @@
-"""Composition of models: `a | b` makes a pipeline, `a + b` a union; `Select`, `Drop`, `Func` and
-`Interact` are transformers for them."""
+"""Composition of models: `a | b` makes a pipeline, `a + b` a union; `Select`, `Drop` and `Func` are transformers
+for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
 from millstream.compose.func import Func, FuncTransformer
-from millstream.compose.interact import Interact
 from millstream.compose.keyed import Keyed
 from millstream.compose.pipeline import Pipeline
 from millstream.compose.selection import Discard, Drop, Select
@@ -19,7 +18,6 @@ __all__ = [
     "Drop",
     "Func",
     "FuncTransformer",
-    "Interact",
     "Keyed",
     "Pipeline",
     "Select",

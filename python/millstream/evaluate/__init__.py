@@ -1,4 +1,4 @@
-"""Evaluation on streams: prequential with delayed labels, of drift detectors, forecasters and policies."""
+"""Evaluation on streams: prequential with delayed labels, of drift detectors, and of forecasters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
-from millstream.evaluate.games import Games, Plays
-from millstream.evaluate.over_tasks import ContinualResult, continual
-from millstream.evaluate.playing import play
-from millstream.evaluate.policy_results import PolicyDifference, PolicyResult, PolicyResults
-from millstream.evaluate.policy_run import policies
 from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
@@ -23,29 +18,20 @@ from millstream.evaluate.weights import Weights
 __all__ = [
     "Calibration",
     "Confusion",
-    "ContinualResult",
     "Detection",
     "DriftResult",
     "ErrorStream",
     "ForecastResult",
     "ForecastResults",
     "ForecastStep",
-    "Games",
-    "Plays",
-    "PolicyDifference",
-    "PolicyResult",
-    "PolicyResults",
     "Residuals",
     "Result",
     "Results",
     "Score",
     "Weights",
-    "continual",
     "drift",
     "forecast",
     "iter_forecast",
-    "play",
-    "policies",
     "prequential",
     "progressive_val_score",
 ]

@@ -155,8 +155,6 @@ def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
         return ("matrix", parts[1][start:stop])
     if parts[0] == "columns":
         return ("columns", [(name, v[start:stop], categories) for name, v, categories in parts[1]], stop - start)
-    if parts[0] == "parsed" and parts[1].has_products():
-        return ("parsed", parts[1].take(list(range(start, stop))), parts[2])
     _, starts, indices, values, width = _frames.with_arrays(parts)
     begin, end = int(starts[start]), int(starts[stop])
     return ("sparse", starts[start : stop + 1] - starts[start], indices[begin:end], values[begin:end], width)

@@ -16,7 +16,6 @@ import numpy as np
 from millstream import _core, registry
 from millstream._dates import times_of
 from millstream._echo import plain, quoted
-from millstream._feature_names import note_names
 from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
@@ -169,8 +168,6 @@ def prequential(
     """
     models, several = named_models(model)
     role = common_role(models)
-    for each in models.values():
-        note_names(each, stream)
     times = Times.of_stream(stream, time, label_time, delay)
     times.features = [name for each in models.values() for name in times_of(each)]
     for what, value, least in (

@@ -872,14 +872,6 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
         self.abilities.mini_batches.then_some(self)
     }
 
-    fn ends_tasks(&self) -> bool {
-        self.last.ends_tasks()
-    }
-
-    fn end_task(&mut self, scratch: &mut Scratch) {
-        self.last.end_task(scratch);
-    }
-
     fn duplicate(&self) -> Box<dyn Learner<T>> {
         Box::new(self.clone())
     }

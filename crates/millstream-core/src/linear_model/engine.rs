@@ -18,10 +18,6 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn steps(&self) -> f64;
     /// The score to predict with.
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
-    /// See `Learner::linear_part`.
-    fn linear_part(&self, _indices: &[u32], _x: &[f64]) -> Option<f64> {
-        None
-    }
     /// One step on the loss at (x, y).
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// The score to predict with, then one step.

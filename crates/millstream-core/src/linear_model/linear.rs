@@ -154,12 +154,6 @@ impl Engine for Linear {
         score
     }
 
-    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
-        let State { coordinates, hyperplane } = &self.state;
-        let weights = || hyperplane.weights.dot(Features::Sparse(indices, x), hyperplane.t);
-        (!coordinates.mapped()).then(weights)
-    }
-
     #[inline]
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take::<false>(x, y, w, scratch).map(drop)

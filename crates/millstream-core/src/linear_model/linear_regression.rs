@@ -169,11 +169,6 @@ impl<E: Engine> Learner<Numbers> for LinearRegression<E> {
         Some(self.engine.loss().value(y, self.engine.score(x, scratch)))
     }
 
-    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
-        // The Poisson loss predicts the exponential of the score.
-        (!self.engine.loss().for_counts()).then(|| self.engine.linear_part(indices, x)).flatten()
-    }
-
     fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Numbers>> {
         self.engine.takes_batches().then_some(self)
     }

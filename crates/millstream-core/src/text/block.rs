@@ -1,10 +1,8 @@
 //! Parsed rows as one sparse matrix.
 
 use super::sorter::{Sorter, MOST as HELD};
-use crate::interactions::Group;
 
-/// A compressed sparse row matrix with labels, weights and tags. Columns ascend strictly within a row, unless rows are
-/// closed with groups of features.
+/// A compressed sparse row matrix with labels, weights and tags. Columns ascend strictly within a row.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// Row i has the entries from `starts[i]` to `starts[i + 1]`.
@@ -17,9 +15,6 @@ pub struct Block {
     /// The concatenated tags; tag i ends at `tag_ends[i]`.
     pub tags: Vec<u8>,
     pub tag_ends: Vec<u64>,
-    /// The groups of features of all rows; those of row i end at `group_ends[i]`. Empty if rows have no groups.
-    pub groups: Vec<Group>,
-    pub group_ends: Vec<usize>,
     /// One more than the highest column.
     pub width: usize,
     /// Entries of the open row that all have the value `same`, such as the words of a text. They are held back and
@@ -145,51 +140,12 @@ impl Block {
         if let Some(&last) = self.indices[self.open()..].last() {
             self.width = self.width.max(last as usize + 1);
         }
-        self.end_row(label, weight, tag);
-        Ok(())
-    }
-
-    /// Close the open row with its columns as they are, in groups of features.
-    pub fn close_groups(&mut self, label: f64, weight: f64, tag: &[u8], groups: &[Group]) {
-        if self.starts.is_empty() {
-            self.starts.push(0);
-        }
-        self.flush();
-        self.groups.extend_from_slice(groups);
-        self.group_ends.push(self.groups.len());
-        self.end_row(label, weight, tag);
-    }
-
-    fn end_row(&mut self, label: f64, weight: f64, tag: &[u8]) {
         self.starts.push(self.indices.len() as u64);
         self.labels.push(label);
         self.weights.push(weight);
         self.tags.extend_from_slice(tag);
         self.tag_ends.push(self.tags.len() as u64);
-    }
-
-    /// Number of entries of the open row so far, none of which is held back any more.
-    pub fn flush(&mut self) -> usize {
-        if self.held_count > 0 {
-            self.release();
-        }
-        self.indices.len() - self.open()
-    }
-
-    /// The entries of the open row after `flush`.
-    pub fn open_row(&self) -> (&[u32], &[f64]) {
-        let open = self.open();
-        (&self.indices[open..], &self.values[open..])
-    }
-
-    /// Replace the entries of the open row.
-    pub fn replace(&mut self, indices: &[u32], values: &[f64]) {
-        let open = self.open();
-        self.held_count = 0;
-        self.indices.truncate(open);
-        self.values.truncate(open);
-        self.indices.extend_from_slice(indices);
-        self.values.extend_from_slice(values);
+        Ok(())
     }
 
     /// Discard the open row.

@@ -9,10 +9,7 @@
 //! tag; text before a tab in front of the bar is dropped. Where VW only warns (a label that is not a number, a NaN value,
 //! an extra colon), the line is refused, with the position.
 
-use std::sync::Arc;
-
 use super::block::Block;
-use super::line_features::{LineFeatures, Namespaces, NAMELESS};
 use super::murmur::murmur3;
 use super::names::Names;
 use super::number::number;
@@ -20,7 +17,7 @@ use super::parser::{shown, Format, Problem};
 use super::scan::name_end;
 
 /// The column of the constant feature, before it is cut to `bits`.
-pub const CONSTANT: u32 = 11_650_396;
+const CONSTANT: u32 = 11_650_396;
 
 /// The hash of a name with a seed, as with VW's `--hash strings`.
 pub fn hash_name(name: &[u8], seed: u64) -> u64 {
@@ -37,31 +34,12 @@ pub struct VowpalWabbit {
     mask: u64,
     constant: bool,
     names: Names,
-    features: Option<Arc<LineFeatures>>,
-    namespaces: Namespaces,
 }
 
 impl VowpalWabbit {
     /// Columns of `bits` bits, 1 to 28; each row may have the constant feature.
     pub fn new(bits: u32, constant: bool) -> Self {
-        VowpalWabbit {
-            mask: (1 << bits.clamp(1, 28)) - 1,
-            constant,
-            names: Names::default(),
-            features: None,
-            namespaces: Namespaces::default(),
-        }
-    }
-
-    /// Select namespaces, and make n-grams and products of their features.
-    pub fn with_features(mut self, features: Arc<LineFeatures>) -> Self {
-        self.features = Some(features);
-        self
-    }
-
-    /// The namespaces of the lines so far by their first byte, where features are selected or combined.
-    pub fn seen(&self) -> &[(u8, Vec<u8>)] {
-        self.namespaces.seen()
+        VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant, names: Names::default() }
     }
 
     /// Number of columns.
@@ -210,98 +188,6 @@ impl VowpalWabbit {
     }
 }
 
-impl VowpalWabbit {
-    /// A line whose namespaces are selected or whose features are combined.
-    fn line_of_groups(
-        &mut self,
-        bytes: &[u8],
-        bar: usize,
-        end: usize,
-        head: &Head<'_>,
-        features: &LineFeatures,
-        out: &mut Block,
-    ) -> Result<(), Box<Problem>> {
-        self.namespaces.clear();
-        let mut at = bar;
-        while at < end {
-            let (seed, scale, here) = self.namespace(bytes, at + 1, end)?;
-            let name = &bytes[at + 1..name_end(bytes, at + 1, end)];
-            at = memchr::memchr(b'|', &bytes[here..end]).map_or(end, |place| here + place);
-            if features.ignored.has(name.first().copied().unwrap_or(NAMELESS)) {
-                continue;
-            }
-            out.set_same(scale);
-            let from = out.flush();
-            if features.names.is_some() {
-                self.features_with_names(bytes, here, at, (name, seed, scale), out)?;
-            } else if scale == 0.0 || !self.names.hash(bytes, here..at, seed, self.mask as u32, out) {
-                self.features(bytes, here, at, seed, scale, out)?;
-            }
-            self.namespaces.add(name, from, out.flush());
-        }
-        let groups = match self.namespaces.arrange(features, out) {
-            Ok(groups) => groups,
-            Err(count) => {
-                return Problem::new(
-                    bar,
-                    format!("{count} products and n-grams of one line are more than max_products"),
-                )
-            }
-        };
-        if features.has_products() {
-            out.close_groups(head.label, head.weight, head.tag, groups);
-            return Ok(());
-        }
-        out.set_same(1.0);
-        if self.constant {
-            out.push_same(CONSTANT & self.mask as u32);
-        }
-        out.close(head.label, head.weight, head.tag).or_else(|column| Problem::overflow(bar, column))
-    }
-}
-
-impl VowpalWabbit {
-    /// The features of a namespace, one by one, each entry with its name.
-    fn features_with_names(
-        &mut self,
-        bytes: &[u8],
-        from: usize,
-        end: usize,
-        (name, seed, scale): (&[u8], u64, f64),
-        out: &mut Block,
-    ) -> Result<(), Box<Problem>> {
-        let (mut here, mut nameless) = (from, 0u64);
-        while here < end {
-            if matches!(bytes[here], b' ' | b'\t') {
-                here += 1;
-                continue;
-            }
-            let stop = name_end(bytes, here, end);
-            let is_nameless = stop == here;
-            let after = match stop < end && bytes[stop] == b':' {
-                true => name_end(bytes, stop + 1, end),
-                false => stop,
-            };
-            let before = out.flush();
-            let seed = if is_nameless { seed.wrapping_add(nameless) } else { seed };
-            self.features(bytes, here, after.max(here + 1), seed, scale, out)?;
-            if after < end && bytes[after] == b':' {
-                return Problem::new(after, "a second ':' in a feature");
-            }
-            if out.flush() > before {
-                let is_number = after == stop || number(&bytes[stop + 1..after]).is_some();
-                match is_nameless {
-                    true => self.namespaces.name(name, nameless.to_string().as_bytes()),
-                    false => self.namespaces.name(name, &bytes[here..if is_number { stop } else { after }]),
-                }
-            }
-            nameless += u64::from(is_nameless);
-            here = after.max(here + 1);
-        }
-        Ok(())
-    }
-}
-
 struct Head<'a> {
     label: f64,
     weight: f64,
@@ -317,9 +203,6 @@ impl Format for VowpalWabbit {
             );
         };
         let head = self.head(bytes, start, bar)?;
-        if let Some(features) = self.features.clone() {
-            return self.line_of_groups(bytes, bar, end, &head, &features, out);
-        }
         let mut at = bar;
         while at < end {
             // At a bar.

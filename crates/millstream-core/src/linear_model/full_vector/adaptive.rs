@@ -35,8 +35,6 @@ pub struct Adaptive {
     power: f64,
     penalty: Penalty,
     next: Vec<[f64; 3]>,
-    /// Of each feature that counts: q and aᵢ^p.
-    units: Vec<[f64; 2]>,
     proposal: Proposal,
 }
 
@@ -60,7 +58,7 @@ pub enum Proposed {
 
 impl Adaptive {
     pub fn new(rate: f64, power: f64, penalty: Penalty) -> Self {
-        Adaptive { rate, power, penalty, next: Vec::new(), units: Vec::new(), proposal: Proposal::default() }
+        Adaptive { rate, power, penalty, next: Vec::new(), proposal: Proposal::default() }
     }
 
     /// Compute a step, and change nothing.
@@ -75,8 +73,6 @@ impl Adaptive {
         // A square root is several times as fast as a power.
         let falling = |a: f64| if is_root { a.sqrt() } else { a.powf(power) };
         let (mut reach, mut norm) = (0.0, 0.0);
-        self.units.clear();
-        let units = &mut self.units;
         let mut look = |cell: &mut [f64; 3], x: f64| {
             let [w, a, m] = cell;
             let size = x.abs();
@@ -91,9 +87,7 @@ impl Adaptive {
             }
             let q = x / *m;
             *a += pull * q * q;
-            let fallen = falling(*a);
-            units.push([q, fallen]);
-            reach += q * q / fallen;
+            reach += q * q / falling(*a);
             norm += q * q;
         };
         state.cells.propose(features, &mut self.next, &mut look);
@@ -111,11 +105,15 @@ impl Adaptive {
         };
         reach *= common;
         let along = example.flow(self.rate * weight * reach) / reach * common;
-        let step = |[w, _, m]: &mut [f64; 3], [q, fallen]: [f64; 2]| *w += along * q / fallen / *m;
+        let step = |cell: &mut [f64; 3], x: f64| {
+            let [w, a, m] = cell;
+            *w += along * (x / *m) / falling(*a) / *m;
+        };
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-        let counting = self.next.iter_mut().zip(x).filter(|(_, x)| x.abs() >= LEAST);
-        for ((cell, _), &unit) in counting.zip(&self.units) {
-            step(cell, unit);
+        for (cell, &x) in self.next.iter_mut().zip(x) {
+            if x.abs() >= LEAST {
+                step(cell, x);
+            }
         }
         if !self.penalty.none() {
             let Penalty { l1, l2 } = self.penalty;
@@ -126,8 +124,8 @@ impl Adaptive {
                 *w /= 1.0 + if l2 > 0.0 { l2 * rate } else { 0.0 };
             }
         }
-        if let Some(&unit) = self.units.last().filter(|_| example.intercept) {
-            step(&mut constant, unit);
+        if example.intercept {
+            step(&mut constant, 1.0);
         }
         let sound =
             all_finite(self.next.as_flattened()) && all_finite(&constant) && all_finite(&[squares, total, along]);
@@ -185,7 +183,7 @@ impl VectorUpdate for Adaptive {
     }
 
     fn memory(&self) -> usize {
-        24 * self.next.capacity() + 16 * self.units.capacity()
+        24 * self.next.capacity()
     }
 }
 
@@ -196,11 +194,6 @@ impl Memory for State {
 
     fn shrink(&mut self, width: usize) {
         self.cells.shrink(width);
-    }
-
-    #[inline]
-    fn prefetch(&self, indices: &[u32]) {
-        self.cells.prefetch(indices);
     }
 
     fn weight(&self, index: usize) -> f64 {

@@ -1,7 +1,6 @@
 //! Weights stored next to their memory: one cell per coordinate, the weight first, so that a sparse step of a wide model
 //! needs one fetch per feature.
 
-use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
@@ -27,9 +26,6 @@ enum Undo<const N: usize> {
     /// A copy of everything.
     Copy { cells: Vec<[f64; N]>, constant: [f64; N] },
 }
-
-/// From this many cells on, they are asked for before they are needed.
-const WIDE: usize = 1 << 14;
 
 /// One in this many cells may be listed as overwritten; beyond that a copy of all is faster.
 const LISTED: usize = 16;
@@ -76,16 +72,6 @@ impl<const N: usize> CoordinateCells<N> {
 
     pub fn shrink(&mut self, width: usize) {
         self.cells.truncate(width);
-    }
-
-    /// Ask for cells, unless all are in a cache: a wide model waits for each of them otherwise.
-    #[inline]
-    pub fn prefetch(&self, indices: &[u32]) {
-        if self.cells.len() >= WIDE {
-            for &index in indices {
-                prefetch_index(&self.cells[..], index as usize);
-            }
-        }
     }
 
     pub fn weight(&self, index: usize) -> f64 {

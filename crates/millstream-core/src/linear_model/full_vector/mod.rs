@@ -22,7 +22,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::losses::Loss;
 use crate::optim::{self, Features, Penalty};
 use crate::parameter::Arguments;
-use crate::row::{finite, Row, Scratch, Sparse, Value};
+use crate::row::{finite, Row, Scratch, Value};
 use crate::schema::Schema;
 
 use super::{engine, named, Coordinates, Engine};
@@ -65,8 +65,6 @@ pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + '
     fn shrink(&mut self, width: usize);
     fn weight(&self, index: usize) -> f64;
     fn constant(&self) -> f64;
-    /// Ask for what a step of these coordinates needs.
-    fn prefetch(&self, _indices: &[u32]) {}
     /// See `Part::savepoint`; likewise `rollback` and `commit`.
     fn savepoint(&mut self) -> bool {
         false
@@ -286,25 +284,12 @@ impl<R: VectorUpdate> Engine for FullVector<R> {
         score
     }
 
-    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
-        let State { coordinates, memory, .. } = &self.state;
-        let weights = || memory.score(Features::Sparse(indices, x)) - memory.constant();
-        (!coordinates.mapped()).then(weights)
-    }
-
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w, scratch).map(drop)
     }
 
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         self.take(x, y, w, scratch)
-    }
-
-    #[inline]
-    fn prefetch(&mut self, x: Sparse<'_>) {
-        if !self.state.coordinates.mapped() {
-            self.state.memory.prefetch(x.indices);
-        }
     }
 
     fn takes_batches(&self) -> bool {

@@ -1,13 +1,14 @@
-"""One-vs-rest: one binary classifier per class."""
+"""Multiclass classifiers composed of binary classifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream._part import shown_part
 from millstream._python_loop import restore
 from millstream.base import Classifier, Features, Label, Model
@@ -15,7 +16,7 @@ from millstream.compose.rollback import Rollback
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER
 
-__all__ = ["OneVsRest", "OneVsRestClassifier", "vote"]
+__all__ = ["OneVsRest", "OneVsRestClassifier"]
 
 
 class OneVsRest(Classifier):
@@ -110,14 +111,14 @@ class OneVsRest(Classifier):
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        votes = {label: vote(member, x) for label, member in self.members.items()}
+        votes = {label: _vote(member, x) for label, member in self.members.items()}
         total = sum(votes.values())
         if total > 0:
             return {label: vote / total for label, vote in votes.items()}
         return dict.fromkeys(votes, 1.0 / len(votes)) if votes else {}
 
 
-def vote(member: Any, x: Features) -> float:
+def _vote(member: Any, x: Features) -> float:
     """The probability of a member's class; 0 or 1 if it predicts no probabilities."""
     if type(member).predict_proba_one is Classifier.predict_proba_one:
         return float(member.predict_one(x) is True)
@@ -139,3 +140,6 @@ _NativeOneVsRest.__name__ = "OneVsRest"
 
 #: The name in River and scikit-learn.
 OneVsRestClassifier = OneVsRest
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -1,4 +1,4 @@
-"""Networks with one hidden layer that predict a number.
+"""Small neural networks.
 
 Both learners have the same network, one hidden layer of tanh units with a linear output, and the same initial
 weights for the same `seed`; an untrained network predicts 0. They differ in how an example updates it.
@@ -11,7 +11,6 @@ from millstream._part import forwarded
 from millstream.base import Regressor
 from millstream.basis import Bounds
 from millstream.losses import Loss
-from millstream.neural_network.layers import HasLayers
 from millstream.optim import Optimizer
 
 __all__ = ["IRMARegressor", "MLPRegressor"]
@@ -102,7 +101,7 @@ class IRMARegressor(Native, Regressor):
     ) -> None: ...
 
 
-class MLPRegressor(HasLayers, Native, Regressor):
+class MLPRegressor(Native, Regressor):
     """Neural network with one hidden layer of tanh units, by stochastic gradient descent.
 
     Choose it where a linear model is not flexible enough and examples are plentiful: a step takes about a
