@@ -153,9 +153,10 @@ class Component:
         return Unsupported(f"{self.name}: cannot be exported: {reason}")
 
     def alive(self, row: Row, labels: Sequence[Any] = ()) -> Any:
-        """The component as a model of its own, which knows the features of the row. Asking it costs less code, and
-        fewer
-        errors, than repeating what it derives from its state."""
+        """The component as a model of its own, which knows the features of the row.
+
+        Asking it needs less code than repeating what it derives from its state.
+        """
         from millstream.registry import from_bytes
 
         description = json.dumps({"name": self.name, "parameters": self.parameters})
