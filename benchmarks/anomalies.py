@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks import streams
-from benchmarks.measure import Comparison, Outcome, Side
+from benchmarks.measure import Comparison, Side, side_of
 from millstream import anomaly
 
 __all__ = ["WORKLOADS"]
@@ -14,42 +14,24 @@ __all__ = ["WORKLOADS"]
 WIDTH, LIMITS = 10, (-8.0, 8.0)
 
 
-def _matrix(X: Any) -> Side:
-    """All rows in one call: each is scored, then learned."""
-
-    def prepare() -> Callable[[], Outcome]:
-        model = anomaly.HalfSpaceTrees(limits=LIMITS, seed=1)
-
-        def run() -> Outcome:
-            model.step_many(X)
-            return Outcome(memory=model.memory)
-
-        return run
-
-    return Side("millstream, step_many", len(X), prepare)
-
-
 def _dicts(side: str, build: Callable[[], Any], rows: list[dict[str, float]]) -> Side:
     """`score_one`, then `learn_one`, dict by dict."""
 
-    def prepare() -> Callable[[], Outcome]:
-        model = build()
+    def work(model: Any) -> None:
+        for x in rows:
+            model.score_one(x)
+            model.learn_one(x)
 
-        def run() -> Outcome:
-            for x in rows:
-                model.score_one(x)
-                model.learn_one(x)
-            return Outcome(memory=getattr(model, "memory", None))
-
-        return run
-
-    return Side(side, len(rows), prepare)
+    return side_of(side, len(rows), build, work)
 
 
 def half_space_trees(size: float) -> Comparison:
     """A score for each row, then the row is learned."""
     X = streams.standardised(streams.linear(max(int(200_000 * size), 1000), WIDTH)[0])
     few = streams.as_dicts(X[: max(int(5_000 * size), 500)])
+
+    def ours() -> Any:
+        return anomaly.HalfSpaceTrees(limits=LIMITS, seed=1)
 
     def river() -> Any:
         from river import anomaly
@@ -60,9 +42,9 @@ def half_space_trees(size: float) -> Comparison:
         f"HalfSpaceTrees, 10 trees of height 8, score and learn a matrix of {WIDTH} columns",
         "",
         [
-            _matrix(X),
+            side_of("millstream, step_many", len(X), ours, lambda model: model.step_many(X)),
             _dicts("River", river, few),
-            _dicts("millstream, dicts", lambda: anomaly.HalfSpaceTrees(limits=LIMITS, seed=1), few),
+            _dicts("millstream, dicts", ours, few),
         ],
         {"River": 100},
         "tests compare the scores with River's",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import millstream
 from benchmarks import streams
-from benchmarks.measure import Comparison, Outcome, Side
+from benchmarks.measure import Comparison, Side, side_of
 
 __all__ = ["comparisons", "names"]
 
@@ -30,35 +31,14 @@ def _river(name: str) -> Callable[[], Any] | None:
     return found
 
 
-def _many(name: str, X: Any) -> Side:
-    """All rows in one call."""
-
-    def prepare() -> Callable[[], Outcome]:
-        estimator = millstream.build({"name": name})
-
-        def run() -> Outcome:
-            estimator.update_many(X)
-            return Outcome(memory=estimator.memory)
-
-        return run
-
-    return Side("millstream, update_many", len(X), prepare)
-
-
 def _one(side: str, build: Callable[[], Any], rows: list[dict[str, float]]) -> Side:
     """A dict per call."""
 
-    def prepare() -> Callable[[], Outcome]:
-        estimator = build()
+    def work(estimator: Any) -> None:
+        for x in rows:
+            estimator.update(x)
 
-        def run() -> Outcome:
-            for x in rows:
-                estimator.update(x)
-            return Outcome()
-
-        return run
-
-    return Side(side, len(rows), prepare)
+    return side_of(side, len(rows), build, work)
 
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
@@ -68,7 +48,9 @@ def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparis
     for name in names():
         if only is not None and not any(name.startswith(wanted) for wanted in only):
             continue
-        sides = [_many(name, X), _one("millstream", lambda name=name: millstream.build({"name": name}), few)]  # type: ignore[misc]
-        if build := _river(name):
-            sides.append(_one("River", build, few))
+        build = partial(millstream.build, {"name": name})
+        many = side_of("millstream, update_many", len(X), build, lambda estimator: estimator.update_many(X))
+        sides = [many, _one("millstream", build, few)]
+        if theirs := _river(name):
+            sides.append(_one("River", theirs, few))
         yield Comparison(name, "", sides)

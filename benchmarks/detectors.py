@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import millstream
-from benchmarks.measure import Comparison, Outcome, Side
+from benchmarks.measure import Comparison, Side, side_of
 
 __all__ = ["adwin", "comparisons", "names"]
 
@@ -45,40 +46,25 @@ def _river(name: str) -> Callable[[], Any] | None:
 
 def many(name: str, numbers: Any) -> Side:
     """All values in one call."""
-
-    def prepare() -> Callable[[], Outcome]:
-        detector = millstream.build({"name": name})
-
-        def run() -> Outcome:
-            detector.update_many(numbers)
-            return Outcome(memory=detector.memory)
-
-        return run
-
-    return Side("millstream, update_many", len(numbers), prepare)
+    build = partial(millstream.build, {"name": name})
+    return side_of("millstream, update_many", len(numbers), build, lambda detector: detector.update_many(numbers))
 
 
 def one(side: str, build: Callable[[], Any], numbers: list[float], asked: bool = True) -> Side:
-    """One value per call, from Python; `drift_detected` is read after each."""
+    """One value per call, from Python; `drift_detected` is read after each, if `asked`."""
 
-    def prepare() -> Callable[[], Outcome]:
-        detector = build()
+    def ask(detector: Any) -> None:
+        found = 0
+        for x in numbers:
+            detector.update(x)
+            if detector.drift_detected:
+                found += 1
 
-        def run() -> Outcome:
-            if asked:
-                found = 0
-                for x in numbers:
-                    detector.update(x)
-                    if detector.drift_detected:
-                        found += 1
-            else:
-                for x in numbers:
-                    detector.update(x)
-            return Outcome(memory=getattr(detector, "memory", None))
+    def update(detector: Any) -> None:
+        for x in numbers:
+            detector.update(x)
 
-        return run
-
-    return Side(side, len(numbers), prepare)
+    return side_of(side, len(numbers), build, ask if asked else update)
 
 
 def adwin(size: float, together: bool) -> Comparison:
@@ -92,7 +78,7 @@ def adwin(size: float, together: bool) -> Comparison:
         return Comparison(
             "ADWIN, update_many on zeros and ones", "", [many("drift.ADWIN", numbers), theirs], {"River": 10}
         )
-    ours = one("millstream", lambda: millstream.build({"name": "drift.ADWIN"}), few, asked=False)
+    ours = one("millstream", partial(millstream.build, {"name": "drift.ADWIN"}), few, asked=False)
     return Comparison("ADWIN, one value per call, from Python", "", [ours, theirs], {"River": 2})
 
 
@@ -107,7 +93,7 @@ def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparis
         few = numbers[: int(50_000 * size) // (2 * slow)].tolist()
         sides = [
             many(name, numbers),
-            one("millstream", lambda name=name: millstream.build({"name": name}), few),  # type: ignore[misc]
+            one("millstream", partial(millstream.build, {"name": name}), few),
         ]
         if build := _river(name):
             sides.append(one("River", build, few))

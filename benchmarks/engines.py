@@ -1,9 +1,9 @@
 """Keyed models on Spark and Ray, against what the engines do by themselves.
 
-Each part runs in the environment of its engine: `make bench-engines`, or
+Each part runs in the environment of its engine and writes its section of ENGINES.md: `make bench-engines`, or
 
-    .venv/spark/bin/python -m benchmarks.engines spark
-    .venv/ray/bin/python -m benchmarks.engines ray
+    .venv/spark/bin/python -m benchmarks.engines spark --write
+    .venv/ray/bin/python -m benchmarks.engines ray --write
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import goals
+from benchmarks.goals import Row
 from millstream import compose, linear_model, preprocessing
 
 __all__ = ["ray_rates", "spark_rates"]
+
+PAGE = Path(__file__).parent / "ENGINES.md"
 
 FEATURES = ["x0", "x1", "x2", "x3", "x4"]
 
@@ -188,22 +193,65 @@ def ray_rates(rows: int, keys: int, batches: int) -> dict[str, float]:
     return rates
 
 
+def _spark_rows(rows: int, keys: int, rates: dict[str, float]) -> Iterator[Row]:
+    ours, plain, by_key = (
+        rates[name] for name in ("millstream.spark.keyed", "identity mapInArrow", "transformWithState")
+    )
+    yield Row(
+        f"batches of {rows:,} rows with {rows // keys} rows of each key: rows and predictions through "
+        "`mapInArrow`, nothing learned",
+        _rate(plain),
+        "–",
+        None,
+    )
+    yield Row(
+        "the same with `millstream.spark.keyed`",
+        f"{_rate(ours)}, {ours / plain:.2f} ×",
+        "0.7 ×",
+        ours >= 0.7 * plain,
+    )
+    yield Row(
+        "the same with one model per key in Spark's `transformWithState`",
+        f"{_rate(by_key)}, ours is {ours / by_key:.1f} ×",
+        "4 ×",
+        ours >= 4 * by_key,
+    )
+
+
+def _ray_rows(rows: int, rates: dict[str, float]) -> Iterator[Row]:
+    learned, stepped = (rates[f"ray.KeyedPool.{name}"] for name in ("learn_many", "step_many"))
+    work = f"2 actors, batches of {rows:,} rows with one row of each key: `KeyedPool.learn_many`"
+    yield Row(work, _rate(learned), "1,000 k rows/s", learned >= 1e6)
+    yield Row("the same with `step_many`, which waits for each batch", _rate(stepped), "–", None)
+
+
+def _rate(rows: float) -> str:
+    return f"{rows / 1000:,.0f} k rows/s"
+
+
+def _write(engine: str, found: list[Row], where: str) -> None:
+    """Replace the section of an engine."""
+    head, *sections = PAGE.read_text().split("\n## ")
+    kept = {name.partition("\n")[0]: name.partition("\n")[2].strip() for name in sections}
+    kept[engine] = f"{where}\n\n{goals.goals_table(found)}"
+    PAGE.write_text("\n\n## ".join([head.strip(), *(f"{name}\n\n{text}" for name, text in kept.items())]) + "\n")
+
+
 def main() -> None:
-    """Print the rates of one engine."""
+    """Measure one engine, and write its section with `--write`."""
     engine, quick = sys.argv[1], "--quick" in sys.argv
+    where = goals.machine()
     if engine == "spark":
         rows, keys = (50_000, 5_000) if quick else (500_000, 50_000)
-        rates = spark_rates(rows, keys, 4 if quick else 8, 2 if quick else 3)
-        ours = rates["millstream.spark.keyed"]
-        compared = {name: ours / rate for name, rate in rates.items()}
+        found = list(_spark_rows(rows, keys, spark_rates(rows, keys, 4 if quick else 8, 2 if quick else 3)))
     elif engine == "ray":
-        rates = ray_rates(10_000, 10_000, 100 if quick else 500)
-        compared = {}
+        found = list(_ray_rows(10_000, ray_rates(10_000, 10_000, 100 if quick else 500)))
     else:
         raise SystemExit(f"spark or ray, got {engine}")
-    for name, rate in rates.items():
-        ratio = f", millstream {compared[name]:.2f} ×" if name in compared else ""
-        print(f"{name:28} {rate / 1000:10,.0f} k rows/s{ratio}")
+    where += f", {'PySpark' if engine == 'spark' else 'Ray'} {version('pyspark' if engine == 'spark' else 'ray')}."
+    print(goals.goals_table(found))
+    if "--write" in sys.argv:
+        _write(engine.capitalize(), found, where + (" A quick run." if quick else ""))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import report
+from benchmarks import goals
+from benchmarks.goals import Row
 from millstream import export, forest, linear_model, preprocessing, tree
 
-__all__ = ["Row", "page", "rows"]
+__all__ = ["page", "rows"]
 
 #: Rows to predict, and features.
 BATCH, FEATURES = 10_000, 10
@@ -30,16 +30,6 @@ void many(const double *x, int n, double *p)
     for (int i = 0; i < n; i++) model_predict(x + %d * i, p + 2 * i);
 }
 """
-
-
-@dataclass
-class Row:
-    """A line of the table."""
-
-    work: str
-    reached: str
-    goal: str
-    met: bool | None
 
 
 def _clusters(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -150,11 +140,8 @@ def rows(*, quick: bool) -> Iterator[Row]:
 
 def page(where: str, found: list[Row]) -> str:
     """EXPORT.md."""
-    words = {True: "yes", False: "**no**", None: "–"}
-    lines = [[row.work, row.reached, row.goal, words[row.met]] for row in found]
     how = (
         "CPU time of one thread, the least of several turns that alternate between the two. The rows "
         "have 10 features, the models two classes; 3 % of the numbers to predict are missing."
     )
-    parts = ["# Exported models", f"Written by `python -m benchmarks.run --only export --write`. {where}", how]
-    return "\n\n".join([*parts, report.table(["work", "reached", "goal", "met"], lines)]) + "\n"
+    return goals.page("Exported models", "python -m benchmarks.run --only export --write", where, how, found)

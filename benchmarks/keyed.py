@@ -6,33 +6,23 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import report
+from benchmarks import goals
+from benchmarks.goals import Row
 from millstream import anomaly, compose, linear_model, preprocessing
 
-__all__ = ["Row", "page", "rows"]
+__all__ = ["page", "rows"]
 
 #: Rows of a batch.
 BATCH = 10_000
 
 #: A model of 400 bytes: 3 words and two for each feature of the scaler, one for each weight.
 WIDE = 15
-
-
-@dataclass
-class Row:
-    """A line of the table."""
-
-    work: str
-    reached: str
-    goal: str
-    met: bool | None
 
 
 def _pipeline() -> Any:
@@ -95,6 +85,8 @@ def rows(*, quick: bool) -> Iterator[Row]:
     count, turns = (50, 3) if quick else (200, 5)
     yield from _linear(keys, count, turns)
     yield from _scored(keys, count, turns)
+    yield from _spilled(keys // 5, count // 2, turns)
+    yield from _new_keys(10 * keys)
     yield from _dumped(keys)
 
 
@@ -134,10 +126,64 @@ def _scored(keys: int, count: int, turns: int) -> Iterator[Row]:
     yield Row(work, f"{rate / 1e6:.2f} M events/s", "4 M events/s", rate >= 4e6)
 
 
+def _spilled(keys: int, count: int, turns: int) -> Iterator[Row]:
+    """Rates of one thread when some events belong to models in the spill file, whose pages are in the cache."""
+    # Some of the other keys are in memory too, so that 14 % of them make about 10 %.
+    for others, goal, hot in ((0.14, 0.6e6, keys // 10), (1.0, 0.15e6, 0)):
+        with tempfile.TemporaryDirectory() as folder:
+            # Memory for a quarter of the models, and about 100 bytes for each of the others.
+            most = int(keys * (0.25 * 510 + 0.75 * 125))
+            keyed = compose.Keyed(_pipeline(), key="key", n_threads=1, max_bytes=most, spill=folder)
+            for X, y in _batches(keys, 0, WIDE, 1, every=True):
+                keyed.learn_many(X, y)
+            batches = _batches(keys, count, WIDE, 2)
+            if hot:
+                # Few keys with most events stay in memory.
+                batches = [(_with_hot_keys(X, hot, 1 - others, place), y) for place, (X, y) in enumerate(batches)]
+            _rate(keyed.learn_many, batches, 1)
+            before = keyed.counters
+            rate = _rate(keyed.learn_many, batches, turns)
+            after = keyed.counters
+            returned = (after["returned"] - before["returned"]) / (turns * count * BATCH)
+            assert after["dropped"] == 0
+        work = (
+            f"{keys:,} models of {8 * _state_words(WIDE)} bytes, {returned:.0%} of the events on models in the "
+            "spill file, 1 thread"
+        )
+        yield Row(work, f"{rate / 1e6:.2f} M events/s", f"{goal / 1e6:g} M events/s", rate >= goal)
+
+
+def _with_hot_keys(X: Any, hot: int, fraction: float, seed: int) -> Any:
+    """A table in which a fraction of the rows belongs to a few keys."""
+    stream = np.random.default_rng(seed)
+    keys = np.where(stream.random(len(X)) < fraction, stream.integers(0, hot, len(X)), X["key"].to_numpy())
+    return X.set_column(X.column_names.index("key"), "key", pa.array(keys))
+
+
+def _new_keys(keys: int) -> Iterator[Row]:
+    """Keys that come once, in bounded memory."""
+    keyed = compose.Keyed(_pipeline(), key="key", n_threads=2, max_bytes=1 << 28)
+    values = np.random.default_rng(1).normal(size=BATCH)
+    started, most = time.perf_counter(), 0
+    for first in range(0, keys, BATCH):
+        keyed.learn_many(pa.table({"x": values, "key": np.arange(first, first + BATCH)}), values > 0)
+        most = max(most, keyed.memory)
+    seconds = time.perf_counter() - started
+    counters = keyed.counters
+    assert counters["created"] == keys == len(keyed) + counters["dropped"]
+    work = f"{keys:,} new keys with `max_bytes` of {(1 << 28) / 1e6:.0f} MB, one event each"
+    reached = f"{seconds:.0f} s, at most {most / 1e6:.0f} MB, {counters['dropped']:,} models dropped and counted"
+    yield Row(work, reached, "60 s, bounded", seconds <= 60 and most <= 1 << 28)
+
+
+def _state_words(features: int) -> int:
+    """The state of one model: counts, means, squares, weights, intercept and steps."""
+    return 1 + 2 * features + 3 + features
+
+
 def _dumped(keys: int) -> Iterator[Row]:
     keyed = _filled(_pipeline(), keys, WIDE, 2)
-    # The state of one model: counts, means, squares, weights, intercept and steps.
-    bare = 8 * (1 + 2 * WIDE + 3 + WIDE)
+    bare = 8 * _state_words(WIDE)
     each = keyed.memory / keys
     work = f"memory of {keys:,} models with a state of {bare} bytes"
     yield Row(work, f"{each:.0f} bytes each, {each / bare:.2f} ×", "1.3 × the bare state", each / bare <= 1.3)
@@ -193,11 +239,8 @@ def _waits(keyed: Any) -> Callable[[], float]:
 
 def page(where: str, found: list[Row]) -> str:
     """KEYED.md."""
-    words = {True: "yes", False: "**no**", None: "–"}
-    lines = [[row.work, row.reached, row.goal, words[row.met]] for row in found]
     how = (
         "All models have learned twice before. Rates are those of the median turn over Arrow tables that are in "
         "memory. River's rate is that of a loop over dicts, in the same run."
     )
-    parts = ["# Keyed models", f"Written by `python -m benchmarks.run --only keyed --write`. {where}", how]
-    return "\n\n".join([*parts, report.table(["work", "reached", "goal", "met"], lines)]) + "\n"
+    return goals.page("Keyed models", "python -m benchmarks.run --only keyed --write", where, how, found)

@@ -40,6 +40,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
     "compose.TargetTransformRegressor": {"model": _LINE, "func": "identity"},
+    "compose.Interact": {"pairs": ["* × *"]},
     "decomposition.LDA": {"n_components": 3},
     "decomposition.NMF": {"n_components": 3},
     "ensemble.ADWINBagging": {"model": _BAYES},
@@ -58,11 +59,16 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "feature_extraction.TargetAgg": {"by": [1], "how": {"name": "stats.Mean"}, "when_full": "evict"},
     "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
     "feature_selection.PoissonInclusion": {"p": 0.5},
+    "htm.AnomalyLikelihood": {"model": {"name": "anomaly.GaussianScorer"}},
+    "htm.DateEncoder": {"time": 0},
+    "htm.ScalarEncoder": {"limits": [-8.0, 8.0]},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
     "preprocessing.FeatureHasher": {"n_features": 2**10},
+    "continual.GDumb": {"model": _LOGISTIC},
+    "continual.Replay": {"model": _LOGISTIC},
     "neural_network.IRMARegressor": {"bounds": [-8, 8], "outside": "clamp"},
     "preprocessing.PredClipper": {"model": _LINE, "y_min": -5.0, "y_max": 5.0},
     "preprocessing.TargetMinMaxScaler": {"model": _LINE},
@@ -83,7 +89,12 @@ COUNTS = (
 )
 
 #: Learners measured on a fraction of the rows, since a step takes a millisecond.
-SLOW = {"decomposition.LDA": 20, "neural_network.IRMARegressor": 200}
+SLOW = {
+    "decomposition.LDA": 20,
+    "htm.HTMAnomaly": 50,
+    "htm.SpatialPooler": 20,
+    "neural_network.IRMARegressor": 200,
+}
 
 #: The same for River, whose ensembles learn some hundred rows per second.
 SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensemble.")), 10)

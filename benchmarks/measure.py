@@ -7,8 +7,9 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Comparison", "Outcome", "Result", "Side", "measure"]
+__all__ = ["Comparison", "Outcome", "Result", "Side", "measure", "side_of"]
 
 
 @dataclass
@@ -27,6 +28,21 @@ class Side:
     name: str
     rows: int
     prepare: Callable[[], Callable[[], Outcome]]
+
+
+def side_of(name: str, rows: int, build: Callable[[], Any], work: Callable[[Any], object]) -> Side:
+    """A side that builds a new model, untimed, and does the work with it."""
+
+    def prepare() -> Callable[[], Outcome]:
+        model = build()
+
+        def run() -> Outcome:
+            work(model)
+            return Outcome(memory=getattr(model, "memory", None))
+
+        return run
+
+    return Side(name, rows, prepare)
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What merging costs: accuracy of approximate rules against one model, and time of exact merges.
 
-`python benchmarks/merging.py` writes the table of docs/merging.md, which is deterministic, and prints the times.
+`python -m benchmarks.merging` writes the table of docs/merging.md, which is deterministic. The times are rows of
+`python -m benchmarks.run --only merging`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 
 import millstream
+from benchmarks import goals
+from benchmarks.goals import Row
 from millstream import linear_model, naive_bayes, optim, preprocessing, synth
 
 SHARDS = 8
@@ -130,35 +133,65 @@ def tables() -> str:
     return "\n".join(lines)
 
 
-def times() -> Iterator[str]:
-    """The time to merge eight shards of an exact model with 1,000 numbers, the minimum of 20."""
+def _times(build: Callable[[], Any], parts: list[tuple[Any, ...]]) -> tuple[float, float]:
+    """Seconds to merge models of all parts (the minimum of 20), and the difference from one model of all rows."""
+    shards = []
+    one = build()
+    for part in parts:
+        shards.append(build())
+        for model in (shards[-1], one):
+            model.learn_many(*part)
+    best = float("inf")
+    for _ in range(20):
+        whole = shards[0].copy()
+        start = time.perf_counter()
+        for other in shards[1:]:
+            whole.merge(other)
+        best = min(best, time.perf_counter() - start)
+    X = parts[0][0]
+    ask = "transform_many" if hasattr(one, "transform_many") else "predict_proba_many"
+    if not hasattr(one, ask):
+        ask = "predict_many"
+    expected, found = np.asarray(getattr(one, ask)(X)), np.asarray(getattr(whole, ask)(X))
+    return best, float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+
+
+def rows(*, quick: bool) -> Iterator[Row]:
+    """The time to merge eight shards of exact models."""
     random = np.random.default_rng(5)
-    X, y = random.normal(size=(400, 500)), random.integers(2, size=400)
-    wide = random.normal(size=(400, 1_000))
-    shards: dict[str, list[Any]] = {"GaussianNB, 2 classes of 500 means": [], "StandardScaler, 1,000 means": []}
-    for shard in range(SHARDS):
-        part = slice(shard, None, SHARDS)
-        nb, scaler = naive_bayes.GaussianNB(), preprocessing.StandardScaler()
-        nb.learn_many(X[part], y[part])
-        scaler.learn_many(wide[part])
-        shards["GaussianNB, 2 classes of 500 means"].append(nb)
-        shards["StandardScaler, 1,000 means"].append(scaler)
-    for name, models in shards.items():
-        best = float("inf")
-        for _ in range(20):
-            whole = models[0].copy()
-            start = time.perf_counter()
-            for other in models[1:]:
-                whole.merge(other)
-            best = min(best, time.perf_counter() - start)
-        yield f"{name}: {best * 1e3:.3f} ms for {SHARDS} shards"
+    X, y = random.normal(size=(400 if quick else 4_000, 1_000)), random.integers(2, size=400 if quick else 4_000)
+    cases: dict[str, tuple[Callable[[], Any], int, bool]] = {
+        "GaussianNB, 2 classes of 500 means": (naive_bayes.GaussianNB, 500, True),
+        "StandardScaler, 1,000 means": (preprocessing.StandardScaler, 1_000, False),
+        "MultinomialNB, 2 classes of 500 counts": (naive_bayes.MultinomialNB, 500, True),
+        "LeastSquares, 40 weights and 820 products": (linear_model.LeastSquares, 40, True),
+    }
+    for work, (build, width, supervised) in cases.items():
+        table = np.abs(X[:, :width]) if "Multinomial" in work else X[:, :width]
+        parts: list[tuple[Any, ...]] = [
+            (np.ascontiguousarray(table[shard::SHARDS]), *([y[shard::SHARDS]] if supervised else []))
+            for shard in range(SHARDS)
+        ]
+        seconds, difference = _times(build, parts)
+        met = seconds < 1e-3 and difference <= 1e-9
+        reached = f"{seconds * 1e3:.2f} ms, within {difference:.0e}"
+        yield Row(f"{SHARDS} shards of {work}", reached, "1 ms, within 1e-9", met)
+
+
+def page(where: str, found: list[Row]) -> str:
+    """MERGING.md."""
+    how = (
+        f"{SHARDS - 1} calls of `merge` that join {SHARDS} shards of an exact model, the minimum of 20 runs, and "
+        "the largest difference between predictions (or scaled features) of the result and of one model of all "
+        "rows, relative to the largest of them. What approximate rules cost is in [the guide](../docs/merging.md)."
+    )
+    return goals.page("Merging", "python -m benchmarks.run --only merging --write", where, how, found)
 
 
 def main() -> None:
-    """Write the table and print the times."""
-    page = PAGE.read_text()
-    PAGE.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: tables(), page, flags=re.DOTALL))
-    print(*times(), sep="\n")
+    """Write the table of the guide."""
+    text = PAGE.read_text()
+    PAGE.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: tables(), text, flags=re.DOTALL))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
-import millstream
-from benchmarks import peers
+from benchmarks import goals, peers
+from benchmarks.goals import table
 from benchmarks.measure import Result
 from benchmarks.quality import Quality, Scales
 from benchmarks.readers import GOAL, Waits
@@ -31,12 +28,6 @@ __all__ = [
     "sides_table",
     "statistics_table",
 ]
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
 
 
 def rate(number: float) -> str:
@@ -305,27 +296,9 @@ def _word(result: Result) -> str:
 
 def machine() -> str:
     """The machine and the versions of all libraries."""
-    processor = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [
-            line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
-        ]
-        processor = models[0] if models else processor
-    load = os.getloadavg()[0]
     packages = ", ".join(f"{name} {number}" for name, number in peers.versions().items())
-    return (
-        f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; "
-        f"load before the run {load:.1f}. millstream {millstream.__version__}{_commit()}, {packages}"
-        f"{', ' + _java() if peers.has_java() else '; without MOA, which needs Java'}."
-    )
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=Path(__file__).parent
-    )
-    return f" ({done.stdout.strip()})" if done.returncode == 0 else ""
+    java = ", " + _java() if peers.has_java() else "; without MOA, which needs Java"
+    return f"{goals.machine()}, {packages}{java}."
 
 
 def _java() -> str:

@@ -7,12 +7,13 @@ models. River has no such detector; its users run a KSWIN for each feature.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import millstream
-from benchmarks.measure import Comparison, Outcome, Side
+from benchmarks.measure import Comparison, Outcome, Side, side_of
 
 __all__ = ["comparisons", "names"]
 
@@ -31,17 +32,8 @@ def matrix(rows: int) -> Any:
 
 def ours(name: str, X: Any) -> Side:
     """All rows in one call."""
-
-    def prepare() -> Callable[[], Outcome]:
-        detector = millstream.build({"name": name})
-
-        def run() -> Outcome:
-            detector.update_many(X)
-            return Outcome(memory=detector.memory)
-
-        return run
-
-    return Side("millstream", len(X), prepare)
+    build = partial(millstream.build, {"name": name})
+    return side_of("millstream", len(X), build, lambda detector: detector.update_many(X))
 
 
 def kswin(X: Any) -> Side:

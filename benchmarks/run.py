@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    continual,
     covariances,
+    decisions,
     detectors,
     exports,
     forecasters,
     generators,
     keyed,
+    language_models,
     learners,
+    merging,
     quality,
     readers,
     report,
@@ -23,6 +27,7 @@ from benchmarks import (
     row_detectors,
     running_statistics,
     samplers,
+    sensors,
     serving,
     sketches,
     workloads,
@@ -32,8 +37,16 @@ from benchmarks.measure import Comparison, Result, measure
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PARTS = Path(__file__).parent / "PARTS.md"
 SERVING = Path(__file__).parent / "SERVING.md"
-KEYED = Path(__file__).parent / "KEYED.md"
-EXPORT = Path(__file__).parent / "EXPORT.md"
+#: Pages that are written alone with --only, each with the module that measures it.
+PAGES = {
+    "keyed": keyed,
+    "merging": merging,
+    "decisions": decisions,
+    "export": exports,
+    "continual": continual,
+    "language_models": language_models,
+    "sensors": sensors,
+}
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -78,8 +91,7 @@ def main() -> None:
         "memory",
         "file-memory",
         "import",
-        "export",
-        "keyed",
+        *PAGES,
         "serving",
         *serving.names(),
     )
@@ -95,8 +107,8 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md, PARTS.md, SERVING.md, KEYED.md, EXPORT.md and the table of README.md; "
-        "with --only, SERVING.md, KEYED.md and EXPORT.md alone",
+        help="write RESULTS.md, PARTS.md, SERVING.md, the table of README.md, and the page of each name in "
+        "PAGES; with --only, the pages of the given names",
     )
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--goals", action="store_true", help="only comparisons with goals; the other pages are kept")
@@ -111,18 +123,14 @@ def main() -> None:
         only = None if only is None else [name for name in only if not name.startswith("serving")]
         if only == []:
             return
-    if only is None or "keyed" in only:
-        if not given.goals and not given.parts:
-            _keyed(where, quick=given.quick, write=given.write)
-        only = None if only is None else [name for name in only if name != "keyed"]
-        if only == []:
-            return
-    if only is None or "export" in only:
-        if not given.goals and not given.parts:
-            _exports(where, quick=given.quick, write=given.write)
-        only = None if only is None else [name for name in only if name != "export"]
-        if only == []:
-            return
+    if not given.goals and not given.parts:
+        for name in PAGES:
+            # The million sensors take half an hour, so they are measured by name only.
+            if name in only if only is not None else name != "sensors":
+                _page(name, where, quick=given.quick, write=given.write)
+    only = None if only is None else [name for name in only if name not in PAGES]
+    if only == []:
+        return
     if not given.parts:
         _goals(where, size, turns, only, write=given.write and only is None)
     if not given.goals:
@@ -140,18 +148,12 @@ def _serving(where: str, only: list[str] | None, *, quick: bool, write: bool) ->
             SERVING.write_text(page)
 
 
-def _keyed(where: str, *, quick: bool, write: bool) -> None:
-    page = keyed.page(where, list(keyed.rows(quick=quick)))
+def _page(name: str, where: str, *, quick: bool, write: bool) -> None:
+    module: Any = PAGES[name]
+    page = module.page(where, list(module.rows(quick=quick)))
     print(page)
     if write:
-        KEYED.write_text(page)
-
-
-def _exports(where: str, *, quick: bool, write: bool) -> None:
-    page = exports.page(where, list(exports.rows(quick=quick)))
-    print(page)
-    if write:
-        EXPORT.write_text(page)
+        (Path(__file__).parent / f"{name.upper()}.md").write_text(page)
 
 
 def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

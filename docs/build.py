@@ -14,7 +14,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
 
 def _merging(declared: Entry) -> str:
     """How exactly models can be merged, of components with a state."""
-    if declared["role"] in ("generator", "loss", "schedule", "kernel", "search_engine"):
+    if declared["role"] in ("generator", "loss", "schedule", "kernel", "search_engine", "buffer"):
         return ""
     words = f" ({declared['merge_words']})" if declared["merge_words"] else ""
     return f", [merging](../merging.md): {declared['merge']}{words}"
@@ -185,7 +185,7 @@ def _methods(kind: type, owners: list[type]) -> Iterator[str]:
         thing = inspect.getattr_static(kind, name)
         called = getattr(kind, name)
         words = inspect.getdoc(called) or ""
-        if isinstance(thing, property):
+        if isinstance(thing, (property, cached_property)):
             shown = name
         elif callable(called):
             try:

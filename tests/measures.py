@@ -1,4 +1,4 @@
-"""Metrics, statistics, sketches, drift detectors, forecasters and samplers under the laws; what they are told."""
+"""Metrics, statistics, sketches, detectors, forecasters, policies and samplers under the laws; what they get."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import millstream
 
 #: Arguments for measures that have no default for all of them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "bandit.Restart": {"policy": {"name": "bandit.UCB1"}},
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
     "sampling.ByKey": {"fraction": 0.5, "key": "user", "max_rows": 30},
@@ -44,10 +45,12 @@ ROLES = (
     "metric",
     "statistic",
     "covariance_estimator",
+    "policy_estimator",
     "sketch",
     "drift_detector",
     "feature_drift_detector",
     "forecaster",
+    "policy",
     "sampler",
 )
 
@@ -81,6 +84,8 @@ class Measured:
             return (float(random.random() < (0.1 if row < 60 else 0.9)),)
         if self.role == "forecaster":
             return (20.0 + 0.1 * row + 5.0 * (row % 7) + float(random.random()),)
+        if self.role == "policy":
+            return (float(random.random()),)
         x, y = float(random.normal()), float(random.normal())
         if self.role == "sampler":
             return ({"user": row % 23, "x": x, "colour": "red" if y < 0.5 else "blue", "gap": None},)
@@ -93,6 +98,12 @@ class Measured:
             moved = row >= 60
             row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
             return ({**row_of, "gap": None if random.random() < 0.3 else x * y},)
+        if self.role == "policy_estimator":
+            # Reward, probability, target probability; a model has two numbers more, and a difference two of the
+            # other.
+            plain = self.name.partition(".")[2] in ("IPS", "SNIPS", "Replay")
+            count = 2 if plain else 6 if self.name.endswith("Difference") else 4
+            return (float(x > 0), *random.uniform(0.1, 1.0, count).tolist())
         if self.role == "sketch":
             keys: tuple[Any, ...] = (row % 23, f"user {row % 7}", round(x, 1), row % 2 == 0, "é")
             return (keys[row % 5],) if self.takes_keys() else (x,)
@@ -127,6 +138,25 @@ class Measured:
         if self.name == "stats.TimeRolling":
             # A number may be late.
             weight["t"] = measure.updates - 2.0 * (measure.updates % 5 == 3)
+        if self.role == "policy" and measure.uses_context:
+            (reward,) = news
+            x = {"late" if measure.learned > 30 else "a": measure.learned % 5 - 2.0, "colour": "blue"}
+            measure.learn_one(x=x, actions=["red", "green", 3], action="red", reward=reward)
+            decision = measure.decide_one(x, {"green": {"size": 1.0}, 3: {"size": 2.0, "colour": "red"}})
+            # Some rewards never arrive.
+            if measure.learned % 3 or measure.pending > 5:
+                measure.learn_one(decision.id, float(np.tanh(reward)))
+            return
+        if self.role == "policy":
+            # Rewards are late and not in order; actions come and go.
+            (reward,) = news
+            waiting = measure.open[measure.learned % 2] if measure.pending > 2 else None
+            if waiting is None:
+                measure.learn_one(action="red", reward=reward)
+            else:
+                measure.learn_one(waiting, reward)
+            measure.decide_one(["red", "green", 3, *(["late"] if measure.learned > 30 else [])])
+            return
         (measure.learn_one if self.role in ("forecaster", "sampler") else measure.update)(*news, **weight)
 
     def told(self, measure: Any, rows: range) -> Any:
@@ -142,10 +172,27 @@ class Measured:
             return (*found, str(measure.drifting_features), str(measure.report()))
         if self.role == "forecaster":
             return tuple(measure.forecast(9).tolist())
+        if self.role == "policy" and measure.uses_context:
+            asked = ({"a": 1.0, "colour": "blue"}, ["red", "green", 3, "new"])
+            found = {action: round(p, 9) for action, p in measure.probabilities_one(*asked).items()}
+            return (str(found), str(measure.rewards_one(*asked)), measure.pending, measure.dropped)
+        if self.role == "policy":
+            known = measure.actions or ["red", "green"]
+            # Rounded: the beliefs of Thompson sampling are integrated with a small error.
+            probabilities = {action: round(p, 3) + 0.0 for action, p in measure.probabilities_one(known).items()}
+            decisions = [(each.action, round(each.probability, 3), each.id) for each in measure.open]
+            return (str(probabilities), str(decisions), measure.pending, measure.dropped)
         if self.role == "sampler":
             return repr(measure.sample())
         if self.role == "covariance_estimator":
             return str((measure.features, measure.covariance_.tolist(), measure.location_.tolist()))
+        if self.role == "policy_estimator":
+            ends = (
+                *measure.interval(),
+                *measure.interval("normal"),
+                *measure.interval("bootstrap", n_resamples=9),
+            )
+            return (measure.value, *ends, repr(measure.check_weights()))
         if self.role == "sketch":
             if not self.takes_keys():
                 return (*measure.query([0.0, 0.3, 1.0]).tolist(), measure.rank(0.1), str(measure.error()))

@@ -79,10 +79,12 @@ def finished(**settings: Any) -> None:
         assert worker.end() == 0, worker.errors.read_text()[-2000:]
 
 
-def died(**settings: Any) -> None:
-    """Run a process until it kills itself, or to its end if it does not get that far."""
+def died(**settings: Any) -> int:
+    """Run a process until it kills itself, or to its end if it does not get that far; returns the kills."""
     with Worker(**settings) as worker:
-        assert worker.end() in (0, -signal.SIGKILL), worker.errors.read_text()[-2000:]
+        code = worker.end()
+        assert code in (0, -signal.SIGKILL), worker.errors.read_text()[-2000:]
+    return int(code != 0)
 
 
 def check_model(folder: Path, numbers: Any) -> None:

@@ -287,7 +287,7 @@ def test_a_very_wide_row_is_legal(case: Case) -> None:
         pytest.skip("a step takes the cube of the parameters, so that their number is bounded")
     model = case.build()
     # Least squares and GMLVQ hold a square matrix, in each member of an ensemble; products are as many.
-    pairs = ("RLS", "LeastSquares", "BayesianLinear", "GMLVQ", "PolynomialExtender")
+    pairs = ("RLS", "LeastSquares", "BayesianLinear", "GMLVQ", "PolynomialExtender", "Interact")
     squares = any(name in str(case.description) for name in pairs)
     x = {f"feature {i}": float(i % 7) for i in range(1000 if squares else 4000)}
     for row in range(3):
@@ -512,6 +512,22 @@ LINKED = {
     ("decomposition.FrequentDirections", "sketch_size"),
     ("drift.EDDM", "drift_ratio"),
     ("drift.RDDM", "max_concept"),
+    ("htm.CategoryEncoder", "n_active"),
+    ("htm.CategoryEncoder", "n_bits"),
+    ("htm.HTMAnomaly", "activation_threshold"),
+    ("htm.HTMAnomaly", "active_columns"),
+    ("htm.HTMAnomaly", "max_synapses"),
+    ("htm.HTMAnomaly", "min_threshold"),
+    ("htm.HTMAnomaly", "n_active"),
+    ("htm.HTMAnomaly", "n_bits"),
+    ("htm.HTMAnomaly", "n_columns"),
+    ("htm.ScalarEncoder", "n_active"),
+    ("htm.ScalarEncoder", "n_bits"),
+    ("htm.SpatialPooler", "active_columns"),
+    ("htm.SpatialPooler", "n_columns"),
+    ("htm.TemporalMemory", "activation_threshold"),
+    ("htm.TemporalMemory", "max_synapses"),
+    ("htm.TemporalMemory", "min_threshold"),
     ("preprocessing.RobustScaler", "q_inf"),
     ("preprocessing.RobustScaler", "q_sup"),
     ("stats.IQR", "q_inf"),
@@ -530,12 +546,14 @@ def _required(name: str) -> dict[str, Any]:
 
 def _outside(bounds: list[Any], must_be: str) -> list[Any]:
     low, low_included, high, high_included = bounds
-    step = 1 if "integer" in must_be or "whole" in must_be else 1e-6
+    whole = "integer" in must_be or "whole" in must_be
+    # A large bound would absorb a small step.
+    step = lambda bound: 1 if whole else max(1e-6, 1e-9 * abs(bound))  # noqa: E731
     values: list[Any] = []
     if low is not None:
-        values += [low - step, low - 1e6] + ([] if low_included else [low])
+        values += [low - step(low), low - 1e6 - step(low)] + ([] if low_included else [low])
     if high is not None:
-        values += [high + step, high + 1e6] + ([] if high_included else [high])
+        values += [high + step(high), high + 1e6 + step(high)] + ([] if high_included else [high])
     return values
 
 

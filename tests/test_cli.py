@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import pathlib
 import re
 import shlex
 import signal
@@ -22,7 +23,7 @@ import pyarrow.parquet
 import pytest
 
 import millstream
-from millstream import cli, drift, evaluate, stream
+from millstream import cli, drift, evaluate, notation, stream
 from millstream.cli.commands import COMMANDS
 from millstream.cli.completion import script
 from millstream.cli.options import count, delay
@@ -87,7 +88,7 @@ def expected(path, model=MODEL, **more):
 def test_list_names_every_part(capsys):
     code, out, _ = run(capsys, "list")
     assert code == OK
-    assert [line.split()[0] for line in out.splitlines()] == millstream.find()
+    assert [line.split()[0] for line in out.splitlines()] == sorted([*millstream.find(), *notation.IN_PYTHON])
 
 
 @pytest.mark.parametrize("arguments", [("classifier",), ("--role", "classifier")])
@@ -130,6 +131,17 @@ def test_describe_by_short_name_and_of_a_source(capsys):
     assert [p["name"] for p in declared["parameters"] if p["required"]] == ["source"]
     code, _, err = run(capsys, "describe", "Rolling")
     assert (code, err) == (USAGE, "'Rolling' may be metrics.Rolling or stats.Rolling: write it in full\n")
+
+
+def test_components_in_python_are_listed_and_described(capsys):
+    listed = run(capsys, "list", "feature_extraction")[1]
+    assert "feature_extraction.TFIDF " in listed
+    assert "preprocessing.Guard" in run(capsys, "list", "transformer")[1]
+    assert "TFIDF" not in run(capsys, "list", "source")[1]
+    code, out, _ = run(capsys, "describe", "HashingVectorizer")
+    assert (code, out.splitlines()[0]) == (OK, "feature_extraction.HashingVectorizer (transformer)")
+    declared = json.loads(run(capsys, "describe", "Guard", "--json")[1])
+    assert (declared["role"], declared["parameters"][0]["name"]) == ("transformer", "strict")
 
 
 def test_a_wrong_name_is_one_line_and_a_code(capsys):
@@ -235,7 +247,7 @@ def test_run_for_people(capsys, data):
     assert code == OK
     lines = out.splitlines()
     assert lines[0] == f"{data} → late  {MODEL}"
-    assert lines[2].split() == ["all", "rows", "last", "1,000"]
+    assert lines[2].split() == ["all", "rows", "last", "1,000", "best", "constant"]
     assert lines[3].split()[0] == "Accuracy"
     assert "3,000 rows in " in out
     assert "drift" in out
@@ -437,7 +449,7 @@ def test_compare_ranks(capsys, data, tmp_path):
     ranked = [line.split()[1] for line in out.splitlines() if re.match(r"\d\. ", line)]
     assert set(ranked) == {"linear", "bayes", "MajorityClass"}
     assert ranked[-1] == "MajorityClass"
-    assert f"best by Accuracy: {ranked[0]}" in out
+    assert f"best by LogLoss: {ranked[0]}" in out
     with said.open() as file:
         head = next(csv.reader(file))
     assert head[:4] == ["row", "truth", "prediction linear", "probability linear"]
@@ -1114,3 +1126,10 @@ def test_a_page_names_its_data(tmp_path, capsys):
     assert run(capsys, "run", path, "-t", "y", "-q", "--report", page)[0] == OK
     assert "<h1>some.csv: StandardScaler | LogisticRegression</h1>" in page.read_text()
     assert "stream.read_csv(" in page.read_text()
+
+
+def test_the_documentation_lists_every_command():
+    page = pathlib.Path(__file__).parents[1].joinpath("docs", "command_line.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \|", page.partition("\n## ")[0], re.MULTILINE)
+    listed = re.findall(r"`([a-z]+)`", " ".join(rows))
+    assert sorted(listed) == sorted(command.name for command in COMMANDS)

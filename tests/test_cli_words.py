@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import millstream
 from millstream import cli
 from millstream.cli.python_hints import as_options
 
@@ -80,7 +81,8 @@ def test_label_is_the_target_of_labelled_lines(capsys, tmp_path, line):
         (["--option", "bits=abc"], "bits must be an integer in [1, 28], got str 'abc'"),
         (
             ["--option", "bit=22"],
-            "no option 'bit', did you mean 'bits'? Its options are bits, constant, labels, idle",
+            "no option 'bit', did you mean 'bits'? Its options are bits, constant, interactions, ngram, skips,"
+            " ignore, keep, ignore_linear, max_products, names, labels, by_class, idle",
         ),
         (["--option", "zzz=22"], "no option 'zzz'. Its options are bits"),
         (["--option", "bits="], "--option: must be NAME=VALUE, got 'bits='"),
@@ -175,3 +177,72 @@ def test_a_suggested_option_works(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert cli.main(["run", str(tabs), "-t", "y", "--option", "delimiter=,", "--quiet"]) == 1
     suggested = capsys.readouterr().err.partition("perhaps ")[2]
     assert cli.main(["run", str(tabs), "-t", "y", "--quiet", *shlex.split(suggested)]) == 0
+
+
+@pytest.fixture
+def mails(tmp_path):
+    path = tmp_path / "mails.csv"
+    rows = [f"s{n % 3},{n % 5},{['cheap money now', 'see you tomorrow'][n % 2]},{n % 2}\n" for n in range(200)]
+    path.write_text("shop,size,body,ham\n" + "".join(rows))
+    return path
+
+
+def test_the_columns_of_a_model_of_texts_are_compared(capsys, mails, tmp_path):
+    model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", "--types", "body=text")
+    asked = ["--load", model, "-t", "ham", "--types", "body=text"]
+    assert run(capsys, "predict", mails, *asked, "--strict")[0] == OK
+    assert run(capsys, "predict", mails, *asked)[2] == ""
+    other = tmp_path / "other.csv"
+    other.write_text(mails.read_text().replace("shop,size", "shop,sise"))
+    code, _, err = run(capsys, "predict", other, *asked, "--strict")
+    assert code == DATA_ERROR
+    assert "sise" in err
+    assert "did you mean 'size'?" in err
+    code, _, err = run(capsys, "predict", other, *asked)
+    assert code == OK
+    assert f"{model} has learned size, which {other} does not have, did you mean 'sise'?" in err
+    assert f"{other} has a column that {model} does not know: sise" in err
+
+
+def test_a_vectorizer_alone_ignores_other_columns(capsys, mails, tmp_path):
+    description = "HashingVectorizer(on='body') | LogisticRegression"
+    model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", "-m", description)
+    assert run(capsys, "predict", mails, "--load", model, "-t", "ham", "--strict")[0] == OK
+    other = tmp_path / "other.csv"
+    other.write_text(mails.read_text().replace("body", "bodi"))
+    code, _, err = run(capsys, "predict", other, "--load", model, "-t", "ham", "--strict")
+    assert code == DATA_ERROR
+    assert "lacks body" in err
+
+
+@pytest.mark.parametrize("types", [["--types", "body=text"], []])
+def test_a_kept_column_that_was_learned_remains_a_feature(capsys, mails, tmp_path, types):
+    model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", *types)
+    asked = ["predict", mails, "--load", model, "-t", "ham", "--strict", *types]
+    code, plain, _ = run(capsys, *asked)
+    assert code == OK
+    code, out, err = run(capsys, *asked, "-q", "--keep", "shop,body")
+    assert (code, err) == (OK, "")
+    plain, rows = (list(csv.DictReader(text.splitlines())) for text in (plain, out))
+    assert [row["shop"] for row in rows[:4]] == ["s0", "s1", "s2", "s0"]
+    assert rows[0]["body"] == "cheap money now"
+    assert [row["probability"] for row in rows] == [row["probability"] for row in plain]
+
+
+def test_predictions_say_nothing_of_learning_their_target(capsys, people, tmp_path):
+    model = taught(capsys, people, tmp_path / "people.ms", "-t", "late")
+    same = tmp_path / "same.csv"
+    for label in ("0", "{}"):
+        same.write_text("age,late\n" + "".join(f"{n},{label.format(n % 5)}\n" for n in range(250)))
+        code, _, err = run(capsys, "predict", same, "--load", model, "-t", "late", "--out", tmp_path / "out.csv")
+        assert code == OK
+        assert "nothing to learn" not in err
+        assert "pass --model" not in err
+
+
+def test_inspect_tells_the_format_of_a_pipeline_in_python(capsys, mails, tmp_path):
+    model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", "--types", "body=text")
+    code, out, _ = run(capsys, "inspect", model)
+    version = millstream.__version__
+    assert code == OK
+    assert f"millstream {version}, format 1; this is {version}" in out

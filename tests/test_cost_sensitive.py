@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import base, baseline, cost_sensitive, forest, kernel, linear_model, preprocessing, tree
+from millstream import base, baseline, cost_sensitive, forest, kernel, linear_model, losses, preprocessing, tree
+from millstream.cost_sensitive.pairwise import integrated
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 random = np.random.default_rng(102)
@@ -57,8 +58,8 @@ def test_cost_regression_by_hand() -> None:
 
 def test_the_integrated_costs_by_hand() -> None:
     # From 0 to 2 one class is that cheap, from 2 to 6 two are, from 6 to 9 three.
-    assert cost_sensitive.integrated({"c": 9.0, "a": 0.0, "b": 2.0, "d": 6.0}) == {"a": 0, "b": 2, "d": 4, "c": 5}
-    assert cost_sensitive.integrated({"a": 5.0, "b": 5.0}) == {"a": 0.0, "b": 0.0}
+    assert integrated({"c": 9.0, "a": 0.0, "b": 2.0, "d": 6.0}) == {"a": 0, "b": 2, "d": 4, "c": 5}
+    assert integrated({"a": 5.0, "b": 5.0}) == {"a": 0.0, "b": 0.0}
 
 
 def test_pairwise_costs_by_hand() -> None:
@@ -199,3 +200,137 @@ def test_members_of_another_role_are_refused() -> None:
         cost_sensitive.PairwiseCosts(linear_model.LinearRegression())
     with pytest.raises(InvalidType, match="model must be a regressor"):
         cost_sensitive.CostRegression(linear_model.LinearRegression)
+
+
+@pytest.mark.parametrize("member", [linear_model.LinearRegression("adaptive"), baseline.TargetMean(), Mean()])
+def test_many_equal_one_by_one(member: Any) -> None:
+    costs = COSTS[:200].copy()
+    costs[::3, 1] = np.nan
+    costs[:50, 3] = np.nan
+    one, many, stepped = (cost_sensitive.CostRegression(member) for _ in range(3))
+    rows = [dict(enumerate(row)) for row in X[:200].tolist()]
+    weights = np.where(np.arange(200) % 7 == 0, 0.0, 1.0 + np.arange(200) % 2)
+    expected = []
+    for x, row, w in zip(rows, costs, weights.tolist(), strict=True):
+        expected.append(one.predict_one(x))
+        one.learn_one(x, {place: cost for place, cost in enumerate(row.tolist()) if cost == cost}, w)
+    many.learn_many(X[:120], costs[:120], weights[:120])
+    many.learn_many(X[120:200], costs[120:], weights[120:])
+    found = [
+        stepped.step_many(X[at : at + 40], costs[at : at + 40], weights[at : at + 40]) for at in range(0, 200, 40)
+    ]
+    assert [label for part in found for label in list(part)] == expected
+    for x in rows:
+        assert one.predict_costs_one(x) == many.predict_costs_one(x) == stepped.predict_costs_one(x)
+    assert list(many.predict_many(X[:200])) == [one.predict_one(x) for x in rows]
+
+
+def test_many_take_dicts_and_frames_and_change_nothing_after_an_error() -> None:
+    import pandas
+
+    models = [cost_sensitive.CostRegression(baseline.TargetMean()) for _ in range(3)]
+    models[0].learn_many(ROWS[:20], [costs_of(row) for row in range(20)])
+    models[1].learn_many(pandas.DataFrame(ROWS[:20]), pandas.DataFrame(COSTS[:20], columns=list("pqrs")))
+    models[2].learn_many(X[:20], COSTS[:20], classes="pqrs")
+    assert models[0].predict_costs_one({}) == models[1].predict_costs_one({}) == models[2].predict_costs_one({})
+    model = cost_sensitive.CostRegression(Mean())
+    model.learn_many(ROWS[:3], COSTS[:3])
+    before = pickle.dumps(model)
+    bad = COSTS[:3].copy()
+    bad[2, 1] = 13.0
+    with pytest.raises(ValueError, match="unlucky"):
+        model.learn_many(ROWS[:3], bad)
+    for costs, message in [
+        (np.full((3, 4), np.inf), "a cost must be finite, or NaN"),
+        ([1.0, 2.0], "costs must have a column for each class, got 1 dimensions"),
+        ("abc", "costs must be numbers"),
+    ]:
+        with pytest.raises(MillstreamError, match=message):
+            model.learn_many(ROWS[:3], costs)
+    for rows in (ROWS[:4], X[:4], X[:2]):
+        with pytest.raises(InvalidValue, match=f"X has {len(rows)} rows and costs has 3"):
+            model.learn_many(rows, COSTS[:3])
+    with pytest.raises(InvalidValue, match="costs has 4 columns and there are 3 classes"):
+        model.learn_many(ROWS[:3], COSTS[:3], classes="abc")
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        linear_model.LinearRegression("adaptive"),
+        linear_model.LinearRegression("adaptive", loss=losses.Absolute(), intercept=False),
+        linear_model.LinearRegression("adaptive", loss=losses.Expectile(0.8), l2=0.1),
+        linear_model.LinearRegression("adaptive", loss=losses.Poisson()),
+        linear_model.LinearRegression(),
+        preprocessing.StandardScaler() | linear_model.LinearRegression(),
+    ],
+    ids=["squared", "absolute", "penalty", "poisson", "sgd", "pipeline"],
+)
+@pytest.mark.parametrize("unknown", [0.0, 0.3])
+def test_linear_members_learn_together_exactly(member: Any, unknown: float) -> None:
+    draw = np.random.default_rng(5)
+    table = np.where(draw.random(COSTS.shape) < unknown, np.nan, COSTS)
+    # One class is met late.
+    table[:50, 2] = np.nan
+    weights = draw.integers(0, 3, size=len(table)).astype(float)
+    together = cost_sensitive.CostRegression(member)
+    alone = cost_sensitive.CostRegression(member)
+    n = 400
+    predicted = together.step_many(X[:n], table[:n], weights[:n])
+    one_by_one = [alone.step_many(X[i : i + 1], table[i : i + 1], weights[i : i + 1])[0] for i in range(n)]
+    assert predicted.tolist() == one_by_one
+    again = cost_sensitive.CostRegression(member)
+    again.learn_many(X[:n], table[:n], weights[:n])
+    for other in (alone, again):
+        assert list(other.members) == list(together.members)
+        for label, learner in together.members.items():
+            assert pickle.dumps(other.members[label]) == pickle.dumps(learner)
+            assert other.members[label].learned == learner.learned
+
+
+def test_a_row_that_is_refused_leaves_all_members() -> None:
+    model = cost_sensitive.CostRegression(linear_model.LinearRegression("adaptive"))
+    model.learn_many(X[:100], COSTS[:100])
+    before = pickle.dumps(model)
+    weights, bad, rows = np.ones(300), COSTS[:300].copy(), X[:300].copy()
+    weights[250], bad[250, 3] = 1e308, 1e308
+    with pytest.raises(MillstreamError):
+        model.learn_many(rows, bad, weights)
+    assert pickle.dumps(model) == before
+    rows[250] = np.inf
+    with pytest.raises(MillstreamError):
+        model.step_many(rows, COSTS[:300])
+    assert pickle.dumps(model) == before
+
+
+def test_rows_without_any_cost() -> None:
+    model = cost_sensitive.CostRegression(linear_model.LinearRegression("adaptive"))
+    assert model.step_many(X[:30], np.full((30, 2), np.nan)).tolist() == [None] * 30
+    model.learn_many(X[:30], np.full((30, 2), np.nan))
+    assert model.classes == []
+    # Classes that these rows do not have are predicted and not learned.
+    model.learn_many(X[:60], COSTS[:60, :2])
+    before = [member.to_bytes() for member in model.members.values()]
+    assert set(model.step_many(X[:60], np.full((60, 1), np.nan), classes=["other"]).tolist()) <= {0, 1}
+    assert [member.to_bytes() for member in model.members.values()] == before
+
+
+def test_sparse_rows_are_learned_and_other_types_of_costs_refused() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    random = np.random.default_rng(0)
+    X, costs = random.random((20, 4)), random.random((20, 3))
+    model = cost_sensitive.CostRegression(linear_model.LinearRegression())
+    model.learn_many(X, costs)
+    other = model.clone()
+    other.learn_many(sparse.csr_matrix(X), costs)
+    assert [m.weights for m in other.members.values()] == [m.weights for m in model.members.values()]
+    before = [member.to_bytes() for member in model.members.values()]
+    for classes, words in ((5, "classes must be a list of labels"), ([[1], 2, 3], "a class must be")):
+        with pytest.raises(InvalidType, match=words):
+            model.learn_many(X, costs, classes=classes)
+    with pytest.raises(InvalidValue, match="the cost of 0 must fit in a float"):
+        model.learn_one({0: 1.0}, {0: 10**400})
+    with pytest.raises(InvalidValue, match="X has 20 rows and costs has 19"):
+        model.learn_many(sparse.csr_matrix(X), costs[:19])
+    assert [member.to_bytes() for member in model.members.values()] == before

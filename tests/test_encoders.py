@@ -313,7 +313,9 @@ def _grows(model: Any, rows: list[dict[str, Any]]) -> bool:
     learn(rows[:half])
     before = learn(rows[half : half + 100])
     after = learn(rows[half + 100 :])
-    return after[0] > before[0] * 1.01 or after[1] > before[1] * 1.01
+    # A copy of the model, such as a savepoint, has buffers without spare room, which grow again by up to a tenth.
+    # The 2,900 keys would take half as much again.
+    return after[0] > before[0] * 1.15 or after[1] > before[1] * 1.01
 
 
 @pytest.mark.parametrize("when_full", ["other", "evict"])

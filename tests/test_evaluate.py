@@ -16,7 +16,17 @@ import pyarrow
 import pytest
 import scipy.sparse
 
-from millstream import base, baseline, drift, evaluate, linear_model, metrics, preprocessing, roles
+from millstream import (
+    base,
+    baseline,
+    drift,
+    evaluate,
+    feature_extraction,
+    linear_model,
+    metrics,
+    preprocessing,
+    roles,
+)
 from millstream.errors import InvalidType, InvalidValue
 
 
@@ -843,3 +853,19 @@ def test_finite_everywhere():
     X, y = classes(50)
     result = evaluate.prequential(model(), (X * 1e150, y), ALL, on_error="skip", every=5)
     assert all(math.isfinite(value) for value in result.values.values())
+
+
+def test_the_memory_of_a_model_in_python_is_counted_rarely(monkeypatch):
+    from millstream import _display
+
+    counts = []
+    count = _display.memory_of
+    monkeypatch.setattr(_display, "memory_of", lambda thing: counts.append(thing) or count(thing))
+    words = feature_extraction.BagOfWords(on="words") | linear_model.LogisticRegression()
+    rows = [({"words": f"w{n} v{n % 7}"}, n % 2 == 0) for n in range(2000)]
+    result = evaluate.prequential(words, rows, every=10)
+    memory = result.curve["memory"]
+    assert len(memory) == 200
+    assert len(counts) <= 12
+    assert memory[-1] == result.memory == words.memory
+    assert memory[0] < memory[63] < memory[127] < memory[-1]

@@ -137,6 +137,8 @@ CASES = {
     "LinearRegression": (lambda: scaled(linear_model.LinearRegression()), {"classes": 0}),
     "LMS": (lambda: scaled(linear_model.LMS()), {"classes": 0}),
     "PARegressor": (lambda: linear_model.PARegressor(), {"classes": 0}),
+    "RidgeClassifier": (lambda: linear_model.RidgeClassifier(), ALL),
+    "RidgeClassifier without intercept": (lambda: linear_model.RidgeClassifier(intercept=False), C3),
     "RLS": (lambda: linear_model.RLS(), {"classes": 0} | ALL),
     "TargetMean": (lambda: baseline.TargetMean(), {"classes": 0}),
     "HoeffdingTreeRegressor mean": (lambda: small_regression_tree(leaf_prediction="mean"), {"classes": 0}),

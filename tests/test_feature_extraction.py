@@ -86,7 +86,7 @@ def test_in_a_stream() -> None:
     assert isinstance(rows, stream.Sparse)
     assert len(rows) == len(TEXTS)
     assert rows.indices.tolist() == HashingVectorizer().transform_many(TEXTS).indices.tolist()
-    with pytest.raises(errors.InvalidValue, match="column must be one of"):
+    with pytest.raises(errors.InvalidValue, match="on must be one of"):
         list(Mails().map_chunks(HashingVectorizer()).chunks())
 
 

@@ -84,7 +84,16 @@ def test_tables_and_lists_of_the_reference():
 
 
 @pytest.mark.parametrize(
-    "role", ["drift_detector", "feature_drift_detector", "metric", "sketch", "statistic", "covariance_estimator"]
+    "role",
+    [
+        "drift_detector",
+        "feature_drift_detector",
+        "metric",
+        "sketch",
+        "statistic",
+        "covariance_estimator",
+        "policy_estimator",
+    ],
 )
 def test_help_has_words_for_parameters(role):
     for name in millstream.find(role):

@@ -302,7 +302,8 @@ def test_killed_processes_lose_and_double_nothing(spills: bool, tmp_path: Path) 
     assert everything(restored)[:2] == everything(whole)[:2]
     assert restored.counters["dropped"] == whole.counters["dropped"]
     assert (restored.counters["spilled"] > 0) == spills
-    print(f"{kills} kills")
+    where = ", with models in the spill file" if spills else ""
+    print(f"Keyed models: {kills} kills in mid-batch, mid-dump and mid-spill{where}; the states are the same")
 
 
 def test_a_dump_of_this_format_stays_readable(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.Prior", "learns"): "a baseline: it does not look at the example",
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
     ("anomaly.QuantileFilter", "memory"): "the summary of its scores grows with the logarithm of the stream",
+    ("htm.HTMAnomaly", "learns"): "it learns which rows follow which, and rows of the test are independent",
+    ("htm.HTMAnomaly", "memory"): "its lists of synapses grow until each was at its longest",
+    ("htm.TemporalMemory", "learns"): "it learns which rows follow which, and rows of the test are independent",
     ("preprocessing.QuantileTransformer", "memory"): "its sketch grows with the logarithm of the stream",
     ("preprocessing.RobustScaler", "memory"): "its sketch grows with the logarithm of the stream",
     ("tree.ExtremelyFastDecisionTreeClassifier", "memory"): "it grows with what there is to learn",
@@ -49,7 +52,14 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "memory",
     ): "its windows grow, and background learners come and go",
     ("preprocessing.FeatureHasher", "many"): "transform_many gives a sparse matrix: see tests/test_features.py",
+    ("compose.Interact", "many"): "transform_many gives a sparse matrix: see tests/test_interactions.py",
+    ("compose.Interact", "sparse"): "transform_many gives a sparse matrix: see tests/test_interactions.py",
     ("preprocessing.FeatureHasher", "sparse"): "transform_many gives a sparse matrix: see tests/test_features.py",
+    **{
+        (part, law): "transform_one lists active bits, transform_many has a column for each: see tests/test_htm.py"
+        for part in ("htm.CategoryEncoder", "htm.DateEncoder", "htm.ScalarEncoder", "htm.SpatialPooler")
+        for law in ("many", "sparse")
+    },
     **{
         (part, law): "its region is of the inputs that it began with, none of them missing or nominal"
         for part in millstream.find(role="transformer")
@@ -434,6 +444,7 @@ COUNTED = (
     "linear_model.BayesianLinearRegression",
     "linear_model.LeastSquares",
     "linear_model.RLS",
+    "linear_model.RidgeClassifier",
 )
 
 

@@ -425,3 +425,29 @@ def test_a_normalized_step_of_2_or_more_never_arrives():
     with pytest.raises(InvalidValue, match=r"LMS: learning_rate must be below 2 with normalized=True, got 2:"):
         linear_model.LMS(learning_rate=2.0, normalized=True)
     linear_model.LMS(learning_rate=2.0)
+
+
+@pytest.mark.parametrize("l2", [0.1, 3.0])
+def test_ridge_classifier_as_in_scikit_learn(l2: float) -> None:
+    from sklearn.linear_model import RidgeClassifier
+
+    random = np.random.default_rng(2)
+    y = random.integers(0, 4, 300)
+    X = random.normal(size=(4, 5))[y] + random.normal(size=(300, 5))
+    w = random.integers(1, 4, 300).astype(float)
+    model = linear_model.RidgeClassifier(l2=l2)
+    # A class that comes last has had the target 0 all the time.
+    rows = np.argsort(y, kind="stable")
+    model.learn_many(X[rows], y[rows], w[rows])
+    found = [model.weights[k] for k in range(4)]
+    W = np.array([[model.bias[k], *(found[k][str(feature)] for feature in range(5))] for k in range(4)])
+    with_ones = np.column_stack([np.ones(300), X])
+    Z = with_ones @ W.T
+    # The intercept is penalised, and targets are 0 and 1 instead of -1 and 1.
+    theirs = RidgeClassifier(alpha=l2, fit_intercept=False).fit(with_ones, y, sample_weight=w)
+    wanted = theirs.decision_function(with_ones)
+    assert np.abs(2 * Z - Z.sum(axis=1, keepdims=True) - wanted).max() < 1e-9
+    assert (model.predict_many(X) == wanted.argmax(axis=1)).all()
+    kept = np.maximum(Z + np.maximum(0.01 - Z.max(axis=1, keepdims=True), 0.0), 0.001)
+    assert np.allclose(model.predict_proba_many(X), kept / kept.sum(axis=1, keepdims=True), atol=1e-9)
+    assert model.class_counts == {k: w[y == k].sum() for k in range(4)}

@@ -1,4 +1,4 @@
-"""Laws of metrics, statistics, sketches, drift detectors, forecasters and samplers of the registry."""
+"""Laws of metrics, statistics, sketches, drift detectors, forecasters, policies and samplers of the registry."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_poison_leaves_it_as_it_was(measured: Measured) -> None:
             assert isinstance(failure.value, MillstreamError), (bad, failure.value)
             assert "\n" not in str(failure.value)
             assert measure.to_bytes() == before, bad
-    if measured.role in ("metric", "statistic", "covariance_estimator", "sketch", "sampler"):
+    if measured.role in ("metric", "statistic", "covariance_estimator", "policy_estimator", "sketch", "sampler"):
         signed = measured.name == "sketch.CountSketch"
         for w in (math.nan, math.inf) if signed else (-1.0, math.nan, math.inf):
             with pytest.raises(ValueError):

@@ -135,9 +135,9 @@ def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) ->
     # What is printed runs, and gives the same.
     names = {**vars(drift), **vars(naive_bayes), "evaluate": evaluate, "stream": stream}
     code = html.unescape(page.split("<h3>In Python</h3><pre>")[1].split("</pre>")[0])
-    lines = code.splitlines()
-    exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
-    assert names["found"].drifts == result.drifts
+    (names["X"], names["y"]) = ([x for x, _ in stream], [y for _, y in stream])
+    exec(code, names)
+    assert names["result"].drifts == result.drifts
     assert names["model"].monitor.events == monitor.events
     assert names["model"].monitor.together == 400
     marked = evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.ADWIN()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import Any
 
@@ -12,7 +13,7 @@ import river.multiclass
 import river.optim
 
 import millstream
-from millstream import baseline, linear_model, multiclass, naive_bayes, optim, preprocessing
+from millstream import baseline, linear_model, losses, multiclass, naive_bayes, optim, preprocessing
 from millstream._native import Native
 from millstream.base import Classifier
 from millstream.errors import InvalidType, MillstreamError
@@ -192,3 +193,51 @@ def test_python_and_native_agree() -> None:
         assert native.predict_proba_one(x) == pytest.approx(python.predict_proba_one(x))
         native.learn_one(x, label, 2.0)
         python.learn_one(x, label, 2.0)
+
+
+MEMBERS: list[Any] = [
+    linear_model.LogisticRegression("adaptive"),
+    linear_model.LogisticRegression("adaptive", intercept=False, clip_gradient=0.3),
+    linear_model.LogisticRegression("adaptive", loss=losses.Hinge()),
+    linear_model.LogisticRegression(optim.Adaptive(0.1), loss=losses.SquaredHinge()),
+    linear_model.LogisticRegression(optim.Adaptive(0.5, power=0.6)),
+]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 9])
+@pytest.mark.parametrize("member", MEMBERS)
+def test_one_walk_for_all_classes_is_exact(member: Any, n_classes: int) -> None:
+    """Batches learn all classes in one walk over a row; single rows one member after the other."""
+    random = np.random.default_rng(n_classes)
+    X = random.normal(size=(150, 6)) * 10.0 ** random.integers(-3, 3, size=6)
+    X[random.random(X.shape) < 0.2] = 0.0
+    y, w = random.integers(n_classes, size=150), random.integers(0, 3, size=150) * 0.7
+    # A row that overflows is refused by both.
+    X[140], w[140] = 1e308, 1e308
+    for model in (multiclass.OneVsRest(member), preprocessing.StandardScaler() | multiclass.OneVsRest(member)):
+        together, alone = model.clone(), model.clone()
+        predicted = together.step_many(X[:140], y[:140], w[:140])
+        one_by_one = [alone.step_many(X[i : i + 1], y[i : i + 1], w[i : i + 1])[0] for i in range(140)]
+        assert predicted.tolist() == one_by_one
+        assert pickle.dumps(together) == pickle.dumps(alone)
+        together.learn_many(X[100:], y[100:], w[100:], on_error="skip")
+        for i in range(100, 150):
+            alone.learn_many(X[i : i + 1], y[i : i + 1], w[i : i + 1], on_error="skip")
+        assert pickle.dumps(together) == pickle.dumps(alone)
+
+
+def test_one_walk_over_sparse_rows_is_exact() -> None:
+    random = np.random.default_rng(4)
+
+    def line() -> str:
+        features = " ".join(f"{k}:{random.normal():.3f}" for k in random.permutation(30)[:9])
+        return f"{random.integers(1, 6)} |f {features}\n"
+
+    lines = [line() for _ in range(400)]
+    member = linear_model.LogisticRegression("adaptive", intercept=False)
+    together, alone = multiclass.OneVsRest(member), multiclass.OneVsRest(member)
+    (chunk,) = millstream.stream.read_vw(io.StringIO("".join(lines)), bits=14).chunks()
+    predicted = together.step_many(chunk.X, chunk.y)
+    one_by_one = [alone.step_many(chunk.X.cut(i, i + 1), chunk.y[i : i + 1])[0] for i in range(400)]
+    assert predicted.tolist() == one_by_one
+    assert pickle.dumps(together) == pickle.dumps(alone)

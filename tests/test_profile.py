@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,8 +89,33 @@ def test_a_column_that_appears_later_was_missing_before():
         ),
         (
             [f"{n % 28 + 1}/{n % 12 + 1}/2024" for n in range(N)],
-            "x has dates with the day first ('1/1/2024'), which are read as strings: write them as 2024-12-31 and "
-            "use --types x=time, or --drop x",
+            "x has dates with the day first ('1/1/2024'), which are read as strings: --types x=time:%d/%m/%Y",
+        ),
+        (
+            [f"{n % 12 + 1:02d}-{n % 28 + 1:02d}-24 {n % 24:02d}:00" for n in range(N)],
+            "x has dates with the month first ('01-01-24 00:00'), which are read as strings: "
+            "--types 'x=time:%m-%d-%y %H:%M'",
+        ),
+        (
+            [f"{n % 12 + 1:02d}.{n % 11 + 1:02d}.2024" for n in range(N)],
+            "x has dates with the day or the month first ('01.01.2024'), which are read as strings: "
+            "--types x=time:%d.%m.%Y",
+        ),
+        (
+            [f"'{n / 7}'" for n in range(N)],
+            """x has numbers in quotes and is read as strings: --option quote="'\"""",
+        ),
+        (
+            [f'"""{n / 7}"""' for n in range(N)],
+            "x has numbers in quotes and is read as strings: remove the quotes from the file",
+        ),
+        (
+            [f"2024-01-{n % 28 + 1:02d}" for n in range(N)],
+            "x is a time, read as seconds since 1970, which later rows exceed: --calendar x, --time x or --drop x",
+        ),
+        (
+            [n % 5 for n in range(N)],
+            "x has 5 different integers, which may be categories or amounts: if categories, --types x=nominal",
         ),
         (
             [f"u{n}" for n in range(N)],
@@ -116,6 +142,23 @@ def test_the_suggested_options_work():
     assert stream.profile(read(commas, decimal=",")).remarks == []
 
 
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_decimal_commas_beside_another_value_need_two_options(decimal):
+    text = table(x=["-" if n % 50 == 0 else f'"{n},5"' for n in range(N)], y=Y)
+    found = [str(remark) for remark in stream.profile(read(text, decimal=decimal)).remarks]
+    assert found == [
+        "x is read as strings because its numbers have a comma; not: '-' (8 ×): "
+        "try --option decimal=, --option missing=-"
+    ]
+    assert stream.profile(read(text, decimal=",", missing="-")).remarks == []
+
+
+def test_decimal_commas_of_a_target_are_noted():
+    text = table(x=[n / 7 for n in range(N)], y=[f'"{n},5"' for n in range(N)])
+    found = [str(remark) for remark in stream.profile(read(text)).remarks]
+    assert found == ["the target y is read as classes because its numbers have a comma: try --option decimal=,"]
+
+
 def test_a_target_of_few_integers_may_be_classes_or_amounts():
     remarks = stream.profile(read(table(x=[n / 7 for n in range(N)], y=[n % 5 for n in range(N)]))).remarks
     assert "5 different integers, which may be classes or amounts" in remarks[0].message
@@ -125,6 +168,7 @@ def test_a_target_of_few_integers_may_be_classes_or_amounts():
 
 def test_memory_is_bounded_for_endless_values(monkeypatch):
     monkeypatch.setattr("millstream.stream.profiling.columns.MOST_VALUES", 100)
+    monkeypatch.setattr("millstream.stream.profiling.columns.MOST_NUMBERS", 100)
     rows = (({"x": f"k{n}", "z": n / 7}, 0) for n in range(1000))
     columns = stream.profile(stream.from_examples(rows)).columns
     assert len(columns["x"].counts) == 100
@@ -239,7 +283,219 @@ def test_run_and_compare_show_what_is_in_the_file(tmp_path, capsys, monkeypatch,
     monkeypatch.setattr("sys.stderr.isatty", lambda: watched, raising=False)
     assert cli.main([command, str(path), "-t", "y"]) == 0
     shown = capsys.readouterr()
-    words = "first 400 rows:\n  columns  1: 1 id-like (x)\n  target   y: 0 50 %, 1 50 %\n  note     98 % of x"
+    words = "400 rows:\n  columns  1: 1 id-like (x)\n  target   y: 0 50 %, 1 50 %\n  note     98 % of x"
+    words = f"first {words}" if watched else words
     # A person sees it before the run, a program in the result.
     assert words in (shown.err if watched else shown.out)
     assert words not in (shown.out if watched else shown.err)
+
+
+def test_a_column_that_changes_after_the_first_rows_is_noted(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "data.csv"
+    x = ["-" if n > 140_000 and n % 50 == 0 else str(n / 7) for n in range(150_000)]
+    path.write_text(table(x=x, y=[n % 2 for n in range(150_000)]))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert cli.main(["run", str(path), "-t", "y", "--types", "x=nominal", "-m", "NoChange"]) == 0
+    shown = capsys.readouterr()
+    # The first rows have no "-"; the note is printed at the end.
+    assert "'-'" not in shown.err
+    assert "% of x are numbers, but it is read as strings; not: '-' (" in shown.out
+
+
+def test_dates_in_any_layout_are_times():
+    text = table(x=[f"{n % 28 + 1}.{n % 12 + 1}.2024 {n % 24}:30" for n in range(N)], y=Y)
+    layout = "time:%d.%m.%Y %H:%M"
+    source = read(text, types={"x": layout})
+    column = stream.profile(source).columns["x"]
+    assert column.kind == "time"
+    # 2024-01-01 00:30 UTC
+    assert column.low == 1_704_069_000
+    assert "2024-01-01 00:30 to 2024-12-" in str(stream.profile(source))
+    assert layout in repr(source)
+    with pytest.raises(InvalidValue, match=r"must be a time like %d/%m/%Y, got '1.1.2024 0:30'"):
+        list(read(text, types={"x": "time:%d/%m/%Y"}))
+    assert next(iter(read(text, types={"x": layout}, time="x").chunks())).time[0].as_py().hour == 0
+
+
+def test_a_missing_rate_that_rises_violates_the_contract():
+    def rows(every):
+        return stream.from_examples([({"x": None if n % every == 0 else 0.5, "c": "a"}, 0) for n in range(1000)])
+
+    made = stream.profile(rows(10))
+    assert made.columns["x"].missing_fraction == 0.1
+    same = made.check(rows(10))
+    list(same)
+    assert same.violations == {}
+    more = made.check(rows(2))
+    list(more)
+    assert more.violations == {"missing rate": 1}
+    assert "x is missing in 50 % of the rows, which was 10 %" in more.summary[0]
+
+
+def test_each_rule_has_its_first_example_however_often_another_is_violated():
+    rows = [({"x": 0.5, "c": "a", "new": 1}, 0)] * 2000 + [({"x": 99.0, "c": "a", "new": 1}, 0)]
+    checked = contract().check(stream.from_examples(rows))
+    list(checked)
+    assert checked.violations == {"column": 2001, "range": 1}
+    assert "first: row 2,000: x is outside" in checked.summary[1]
+
+
+@pytest.fixture
+def files(tmp_path):
+    good, bad, saved = tmp_path / "good.csv", tmp_path / "bad.csv", tmp_path / "contract.json"
+    good.write_text(table(x=[n / 7 for n in range(N)], c=["ab"[n % 2] for n in range(N)], y=Y))
+    bad.write_text(good.read_text() + "1e9,a,0\n1,z,1\n")
+    assert cli.main(["look", str(good), "-t", "y", "--save", str(saved)]) == 0
+    return good, bad, saved
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_run_and_compare_under_a_contract(files, capsys, tmp_path, command):
+    good, bad, saved = map(str, files)
+    capsys.readouterr()
+    assert cli.main([command, good, "-t", "y", "-m", "NoChange", "--contract", saved]) == 0
+    assert "all rows follow the contract" in capsys.readouterr().out
+    assert cli.main([command, bad, "-t", "y", "-m", "NoChange", "--contract", saved]) == 0
+    out = capsys.readouterr().out
+    assert "1 violation of the contract (range), first: row 400: x is outside of 0 to 57 by more than" in out
+    assert "402 rows" in out
+    kept = tmp_path / "kept.csv"
+    words = [command, bad, "-t", "y", "-m", "NoChange", "--contract", saved, "--quarantine", str(kept), "--json"]
+    assert cli.main(words) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["contract"]["violations"] == {"range": 1, "category": 1}
+    assert data["contract"]["quarantined"] == 2
+    assert kept.read_text() == '"row","x","c","y"\n400,1000000000,"a",0\n401,1,"z",1\n'
+
+
+def test_predict_shows_what_is_wrong_with_its_rows(files, capsys, tmp_path, monkeypatch):
+    good, bad, saved = map(str, files)
+    model, out = str(tmp_path / "model.ms"), str(tmp_path / "out.csv")
+    assert cli.main(["run", good, "-t", "y", "--save", model, "-q"]) == 0
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(files[0].read_text().replace("x,c,y", "xx,c,y"))
+    capsys.readouterr()
+    assert cli.main(["predict", str(renamed), "--load", model, "--out", out]) == 0
+    err = capsys.readouterr().err
+    assert f"{model} has learned x, which {renamed} does not have, did you mean 'xx'?" in err
+    assert f"{renamed} has columns that {model} does not know: xx, y" in err
+    assert cli.main(["predict", bad, "-t", "y", "--load", model, "--out", out, "--contract", saved]) == 0
+    assert (
+        "1 violation of the contract (category), first: row 401: c is 'z', which never" in capsys.readouterr().err
+    )
+    # The target and dropped columns are no violations.
+    assert cli.main(["predict", good, "--load", model, "--out", out, "--contract", saved, "--drop", "c"]) == 0
+    assert "all rows follow the contract" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert cli.main(["predict", good, "-t", "y", "--load", model, "--out", out]) == 0
+    assert (
+        "first 400 rows:\n  columns  2: 1 number (x), 1 nominal (c)\n  target   y: 0 50 %"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("command", [["run", "-m", "NoChange"], ["run"], ["compare", "-m", "NoChange"], ["look"]])
+def test_a_contract_that_no_row_follows_is_named(tmp_path, capsys, command):
+    good, bad, contract, kept = (tmp_path / name for name in ("good.csv", "bad.csv", "c.json", "kept.csv"))
+    good.write_text("x,z,y\n" + "".join(f"{n},{n % 3},{n % 2}\n" for n in range(50)))
+    bad.write_text("x,y\n" + "".join(f"{n},{n % 2}\n" for n in range(50)))
+    assert cli.main(["look", str(good), "-t", "y", "--save", str(contract)]) == 0
+    capsys.readouterr()
+    words = [*command[:1], str(bad), "-t", "y", *command[1:], "--contract", str(contract)]
+    assert cli.main([*words, "--quarantine", str(kept)]) == 1
+    err = capsys.readouterr().err
+    assert (
+        f"{bad}: no row follows the contract {contract}: 50 violations of the contract (missing), first: " in err
+    )
+    assert "row 0: z is missing" in err
+    assert "there are no rows" not in err
+    assert len(kept.read_text().splitlines()) == 51
+
+
+def test_a_contract_that_is_not_json_is_named(tmp_path, capsys):
+    path, contract = tmp_path / "rows.csv", tmp_path / "contract.json"
+    path.write_text("x,y\n1,0\n")
+    for content in (b"x,y\n", b"\xff\xfe\x00", b""):
+        contract.write_bytes(content)
+        assert cli.main(["look", str(path), "-t", "y", "--contract", str(contract)]) == 1
+        assert f"{contract}: no profile can be loaded from it: it is not JSON" in capsys.readouterr().err
+
+
+def test_quarantine_needs_a_contract(files, capsys):
+    assert cli.main(["run", str(files[0]), "-t", "y", "--quarantine", "bad.csv"]) == 2
+    assert "--quarantine needs --contract" in capsys.readouterr().err
+
+
+def test_a_report_begins_with_what_is_in_the_stream(files, capsys, tmp_path):
+    page = tmp_path / "report.html"
+    assert cli.main(["run", str(files[0]), "-t", "y", "--report", str(page), "-q"]) == 0
+    text = page.read_text()
+    assert "400 rows of the stream" in text
+    assert "1 number (x), 1 nominal (c)" in text
+    assert text.index("400 rows of the stream") < text.index("Over time")
+
+
+def test_columns_that_are_no_features_are_said_to_be_omitted(files, capsys, tmp_path):
+    text = "id,at,wt,x,y\n" + "".join(f"{n},2024-01-01,1,{n % 7},{n % 2}\n" for n in range(50))
+    found = stream.profile(read(text, time="at", weight="wt", drop=["id"]).take(20))
+    assert found.omitted == {"id": "dropped", "at": "event time", "wt": "weight"}
+    assert "omitted  at (event time), wt (weight), id (dropped)" in str(found)
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    words = ["run", str(path), "-t", "y", "--keep", "id", "--drop", "at", "--predictions", str(tmp_path / "p.csv")]
+    assert cli.main(words) == 0
+    assert "omitted  id (copied), at (dropped)" in capsys.readouterr().out
+
+
+def test_a_rare_value_is_not_hidden_by_rounding():
+    found = stream.profile(read(table(x=list(range(1000)), y=["no"] * 998 + ["yes"] * 2)))
+    assert "y: no 99.8 %, yes 0.2 %" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rows", None),
+        ("rows", -1),
+        ("strings", "x"),
+        ("numbers", 10**400),
+        ("low", None),
+        ("squares", -1.0),
+        ("histogram", []),
+        ("histogram", "x"),
+        ("counts", [[None, 1]]),
+        ("number_counts", [[1.0, 10**400]]),
+        ("whole", 1),
+        ("name", [1]),
+    ],
+)
+def test_a_forged_column_is_refused(tmp_path: Any, field: str, value: Any) -> None:
+    path = tmp_path / "contract.json"
+    stream.profile(stream.from_numpy(np.arange(20.0).reshape(10, 2), np.arange(10.0))).save(path)
+    data = json.loads(path.read_text())
+    data["columns"][0][field] = value
+    path.write_text(json.dumps(data))
+    with pytest.raises(InvalidState, match="no profile can be loaded from it"):
+        stream.Profile.load(path)
+
+
+def test_a_folder_and_bad_margins_are_refused(tmp_path: Any) -> None:
+    with pytest.raises(InvalidState, match="it is a directory"):
+        stream.Profile.load(tmp_path)
+    source = stream.from_numpy(np.arange(20.0).reshape(10, 2), np.arange(10.0))
+    made = stream.profile(source)
+    for margin in (None, "1", float("nan"), float("inf"), -1):
+        with pytest.raises(InvalidValue, match="margin must be"):
+            made.check(source, margin=margin)
+    with pytest.raises(InvalidValue, match="rows must be"):
+        stream.profile(source, rows="1")
+
+
+def test_weak_remarks_have_an_ordinary_style_in_a_report(tmp_path):
+    path, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    path.write_text("code,same,y\n" + "".join(f"{n % 5},1,{n % 2}\n" for n in range(300)))
+    assert cli.main(["run", str(path), "-t", "y", "-m", "NoChange", "-q", "--report", str(page)]) == 0
+    text = page.read_text()
+    assert "code has 5 different integers" in text
+    assert '<p class="warning">same is always 1' in text
+    assert '<p class="warning">code' not in text

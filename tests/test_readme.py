@@ -60,7 +60,7 @@ def without_clock(shown):
     lines, end = [], None
     for line in shown.strip("\n").splitlines():
         if end is not None:
-            line = re.sub(r"[\d,]+$", "...", line[:end]) + line[end:]
+            line = re.sub(r"(?<= )[\d,]+$", "...", line[:end]) + line[end:]
         rates = re.search(r"  rows/s(?=  |$)", line)
         end = rates.end() if rates else end if line else None
         line = re.sub(r"[\d.,]+(?= s\b| rows/s)", "...", line)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 import sys
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
+from types import ModuleType
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,15 +22,23 @@ from millstream import (
     evaluate,
     forest,
     linear_model,
+    metrics,
     multiclass,
     naive_bayes,
     preprocessing,
     synth,
 )
+from millstream import stream as streams
 from millstream.base import Classifier
 from millstream.errors import InvalidValue
 from millstream.evaluate.progress import Progress
-from millstream.evaluate.report.charts import Chart, Line, few, short, ticks
+from millstream.evaluate.report.axes import TimeAxis, axis_of, short, ticks
+from millstream.evaluate.report.charts import Chart, Line, drifts, few
+from millstream.evaluate.report.distributions import _shift, rare_values
+from millstream.evaluate.report.figures import scale_of
+from millstream.evaluate.report.ranking_curves import points
+from millstream.evaluate.report.reproduce import call
+from millstream.evaluate.stream_sample import StreamSample
 from millstream.evaluate.weights import weights_of
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -58,7 +70,7 @@ def several():
 class Reader(HTMLParser):
     """Checks that tags are closed in order, and that nothing is fetched or run."""
 
-    void = frozenset(("meta", "input", "br"))
+    void = frozenset(("meta", "input", "br", "img"))
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -68,9 +80,15 @@ class Reader(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        assert tag not in ("script", "link", "iframe", "object", "embed", "img")
+        assert tag not in ("script", "link", "iframe", "object", "embed")
         for name, value in attributes:
             assert not name.startswith("on")
+            if name == "src" and tag == "img":
+                start, _, picture = value.partition(",")
+                assert start == "data:image/svg+xml;base64"
+                Reader(base64.b64decode(picture).decode())
+                ElementTree.fromstring(base64.b64decode(picture))
+                continue
             assert name not in ("src", "href", "xlink:href")
             if name == "id":
                 self.ids.append(value)
@@ -163,7 +181,8 @@ def test_everything_is_escaped():
     made = evaluate.prequential(
         {EVIL: scaled(), "b": scaled()}, rows, {EVIL: "Accuracy", "l": "LogLoss"}, on_error="skip"
     )
-    for page in (made.to_html(command=EVIL, title=EVIL), made[EVIL].to_html(command=EVIL), made._repr_html_()):
+    whole = (made.to_html(command=EVIL, title=EVIL), made[EVIL].to_html(command=EVIL), made.report().text)
+    for page in (*whole, made._repr_html_(), made[EVIL]._repr_html_()):
         Reader(page)
         assert "<script" not in page
     assert EVIL in Reader(made.to_html()).text
@@ -227,7 +246,8 @@ def test_style_does_not_leak(one):
 
 
 def test_two_outputs_of_a_notebook_do_not_mix(one):
-    first, second = Reader(one._repr_html_()).ids, Reader(one._repr_html_()).ids
+    first, second = Reader(one.report()._repr_html_()).ids, Reader(one.report()._repr_html_()).ids
+    assert first
     assert not set(first) & set(second)
 
 
@@ -285,8 +305,32 @@ def test_importances_of_naive_bayes_by_hand():
 
 def test_the_stream_is_told_as_a_call():
     made = evaluate.prequential(scaled(), synth.SEA(seed=1).take(500), "Accuracy")
-    assert f"prequential(model, {synth.SEA(seed=1).take(500)!r}, " in Reader(made.to_html()).text
-    assert "prequential(model, stream, " in Reader(evaluate.prequential(scaled(), stream(100)).to_html()).text
+    assert f"stream_of_rows = {synth.SEA(seed=1).take(500)!r}" in Reader(made.to_html()).text
+    assert "stream_of_rows = (X, y)" in Reader(evaluate.prequential(scaled(), stream(100)).to_html()).text
+
+
+def test_the_call_gives_the_same_result_when_it_is_pasted(one, tmp_path):
+    path = tmp_path / "flights, all.csv"
+    rows = "".join(f"2024-01-0{1 + i // 100},{i % 7},{'xyz'[i % 3]},{i % 7 > 3}\n" for i in range(400))
+    path.write_text(f"day,a,b,late\n{rows}", encoding="utf-8")
+    models = {
+        "forest": forest.ARFClassifier(n_models=2),
+        "coded": preprocessing.OneHotEncoder() | naive_bayes.GaussianNB(),
+    }
+    source = streams.read_csv(path, target="late", time="day")
+    several = evaluate.prequential(
+        models, source, ["LogLoss", metrics.F1(pos_val=True)], delay=timedelta(days=1), detector=drift.ADWIN(0.01)
+    )
+    generated = evaluate.prequential(scaled(), synth.SEA(seed=1).take(500), {"mine": "Accuracy"}, window=50)
+    X, y = stream()
+    for result, data in ((one, {"X": X, "y": y}), (several, {}), (generated, {})):
+        results = dict(result) if result is several else {result.name: result}
+        space = dict(data)
+        exec(call(results), space)
+        found = dict(space["result"]) if result is several else {result.name: space["result"]}
+        for name, made in results.items():
+            assert found[name].values == made.values
+            assert found[name].drifts == made.drifts
 
 
 # Plots.
@@ -463,7 +507,7 @@ def test_a_scale_holds_all_points_or_says_what_it_cuts_off():
     page, heights = drawn(0.2)
     assert heights[0] > 2000
     assert all(0 < height < 2000 for height in heights[1:])
-    assert "The first points are cut off: they reach 0.2." in page
+    assert "Points beyond the axis are cut off: they reach 0.2." in page
 
 
 def test_one_run_has_one_time_in_all_places(one, several):
@@ -472,3 +516,231 @@ def test_one_run_has_one_time_in_all_places(one, several):
     assert f"rows/s: {one.elapsed:.3g} s in total, {one.seconds:.3g} s for the model" in told
     assert {result.elapsed for result in several.values()} == {several.best.elapsed}
     assert f"2,000 rows in {several.best.elapsed:.3g} s" in Reader(several.to_html()).text
+
+
+# Samples of the stream, and what is drawn of them.
+
+
+def test_a_sample_does_not_depend_on_the_chunks():
+    X, y = stream(30_000)
+    found = []
+    for rows in (30_000, 777, 1):
+        parts = [(X[start : start + rows], y[start : start + rows]) for start in range(0, len(X), rows)]
+        if rows == 1:
+            parts = [(dict(enumerate(x)), bool(label)) for x, label in zip(X.tolist(), y, strict=True)]
+        found.append(evaluate.prequential(naive_bayes.GaussianNB(), parts, "Accuracy").sample)
+    # 30,000 rows, of which at most 2,000 are kept: every 16th, 1,875 rows.
+    assert found[0].row.tolist() == list(range(0, 30_000, 16))
+    for other in found[1:]:
+        assert other.row.tolist() == found[0].row.tolist()
+        assert other.y == found[0].y
+        assert other.features == found[0].features
+    assert found[0].features[1][3] == X[48, 1]
+
+
+def test_a_sample_is_of_the_first_pass_and_of_the_rows_that_were_read():
+    result = evaluate.prequential(scaled(), stream(300), passes=3, limit=200)
+    assert len(result.sample.row) == 200
+
+
+def test_times_of_rows():
+    day = np.datetime64("2024-01-01", "ns")
+    at = day + np.array([0, 10, 20], dtype="timedelta64[h]")
+    sample = StreamSample(np.array([0, 100, 200]), [None] * 3, at)
+    # Half of the rows between two known times took half of the time.
+    assert sample.time_of([50])[0] == (day + np.timedelta64(5, "h")).astype("int64")
+    axis = axis_of(sample, 200)
+    assert isinstance(axis, TimeAxis)
+    assert axis.place([0, 50, 200]).tolist() == [0.0, 0.25, 1.0]
+    assert axis.name(50) == "row 50, 2024-01-01 05:00"
+    assert [words for _, words in axis.ticks()][:2] == ["00:00", "06:00"]
+    numbers = StreamSample(np.array([0, 100]), [None] * 2, np.array([3.0, 5.0]))
+    assert axis_of(numbers, 100).name(50) == "row 50, time 4"
+    # Times that do not increase are no axis.
+    assert axis_of(StreamSample(np.array([0, 100]), [None] * 2, np.array([3.0, 3.0])), 100).title == "rows"
+    years = StreamSample(np.array([0, 1]), [None] * 2, np.array(["1990-05", "2024-02"], dtype="datetime64[ns]"))
+    assert [words for _, words in axis_of(years, 1).ticks()] == ["2000", "2010", "2020"]
+
+
+@pytest.mark.parametrize("source", ["stream", "column", "dicts", "numbers"])
+def test_the_axis_has_times_where_they_are_known(source, tmp_path):
+    begin = datetime(2024, 3, 1)
+    times = [begin + timedelta(hours=i) for i in range(600)]
+    rows = [{"a": float(i % 7), "t": at} for i, at in enumerate(times)]
+    labels = [i % 7 > 3 for i in range(600)]
+    if source == "stream":
+        path = tmp_path / "x.csv"
+        path.write_text(
+            "t,a,y\n" + "".join(f"{at.isoformat()},{i % 7},{i % 7 > 3}\n" for i, at in enumerate(times))
+        )
+        result = evaluate.prequential(scaled(), streams.read_csv(path, target="y", time="t"))
+    elif source == "dicts":
+        result = evaluate.prequential(
+            scaled(), list(zip(rows, labels, strict=True)), time="t", delay=timedelta(hours=3)
+        )
+    else:
+        X = np.arange(600.0)[:, None] % 7
+        at = np.array(times, dtype="datetime64[ns]") if source == "column" else np.arange(600.0) * 2
+        delay = timedelta(hours=3) if source == "column" else 3.0
+        result = evaluate.prequential(scaled(), (X, np.array(labels)), time=at, delay=delay)
+    page = result.to_html()
+    if source == "numbers":
+        assert "row 600, time 1,198" in page
+    else:
+        assert ">2024-03-07<" in page
+        assert "2024-03-25 23:00" in page
+
+
+def test_the_best_constant_by_hand():
+    # 3 of 4 rows are of class a, so that this constant has an accuracy of 3/4; the frequencies have a log loss of
+    # -(3/4) log(3/4) - (1/4) log(1/4) = 0.5623.
+    rows = [({"x": 1.0}, "b" if i % 4 == 0 else "a") for i in range(401)]
+    result = evaluate.prequential(naive_bayes.GaussianNB(), rows, ["Accuracy", "LogLoss", "F1"])
+    assert round(result.constant["Accuracy"], 4) == 0.75
+    assert round(result.constant["LogLoss"], 4) == 0.5623
+    assert "best constant: 0.7500" in Reader(result.to_html()).text
+    numbers = evaluate.prequential(
+        baseline.TargetMean(), [({"x": 1.0}, float(i % 4 == 0)) for i in range(400)], ["MAE", "MSE"]
+    )
+    # The median 0 has the smallest absolute error, 1/4; the mean 1/4 the smallest squared one, 3/16.
+    assert round(numbers.constant["MAE"], 3) == 0.25
+    assert round(numbers.constant["MSE"], 3) == 0.188
+
+
+def test_curves_of_thresholds_by_hand():
+    class Known(Classifier):
+        """Predicts what the row says."""
+
+        def learn_one(self, x, y=None, w=1.0):
+            pass
+
+        def predict_proba_one(self, x):
+            return {True: x["p"], False: 1 - x["p"]}
+
+    # By descending probability: two positives, a negative, a positive, two negatives.
+    rows = [
+        ({"p": p}, y) for p, y in ((0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.3, False), (0.1, False))
+    ]
+    result = evaluate.prequential(Known(), rows, ["LogLoss", "ROCAUC"])
+    alarms, recall, precision = points(result.calibration)
+    at = {(round(a, 3), round(r, 3), round(p, 3)) for a, r, p in zip(alarms, recall, precision, strict=True)}
+    assert {(0.0, 0.333, 1.0), (0.0, 0.667, 1.0), (0.333, 0.667, 0.667), (0.333, 1.0, 0.75), (1.0, 1.0, 0.5)} <= at
+    # Of 9 pairs, 8 are in order; the precisions at the positives are 1, 1 and 3/4.
+    assert "ROC 0.8889, PR 0.9167" in result.to_html()
+
+
+def test_many_drifts_are_bands():
+    assert drifts(np.arange(12) * 150.0).count("<rect") == 0
+    drawn = drifts(np.concatenate([np.arange(40) * 2.0, [1500.0]]))
+    assert drawn.count('class="band"') == 3
+    assert 'class="drift solid"' in drawn
+
+
+def test_a_shift_by_hand():
+    # All of the last quarter is above all of the first: the distance is 1.
+    distance, p = _shift([float(i) for i in range(400)])
+    assert distance == 1.0
+    assert p < 1e-6
+    rng = np.random.default_rng(0)
+    assert _shift(rng.normal(size=400).tolist())[1] > 0.01
+    # A quarter of the rows moves from a to b.
+    distance, p = _shift(["a"] * 100 + ["b"] * 200 + ["a"] * 25 + ["b"] * 75)
+    assert distance == 0.75
+    assert p < 1e-6
+    assert _shift(["a", "b"] * 200) == (0.0, pytest.approx(1.0, abs=0.1))
+
+
+def test_features_over_time_are_drawn_with_their_shift():
+    rows = [
+        ({"moves": i / 500 + i % 5, "kind": "abc"[i % 3] if i % 90 else f"rare {i}", "empty": None}, i % 2 == 0)
+        for i in range(2000)
+    ]
+    text = Reader(evaluate.prequential(linear_model.LogisticRegression(), rows).to_html()).text
+    assert re.search(r"moves\s+0\.\d+ · shifted", text)
+    assert re.search(r"kind\s+0\.0\d", text)
+    assert "23 other values" in text
+    # Rare values are not among the weights, but counted.
+    assert "kind=rare" not in text
+    assert "left out: 23 of kind" in text
+
+
+def test_rare_values():
+    sample = StreamSample(np.arange(200), [None] * 200, features={"k": ["a"] * 199 + ["b"]})
+    assert rare_values(sample, "k") == {"b"}
+    assert rare_values(sample, "other") == rare_values(None, "k") == set()
+
+
+def test_a_bad_model_does_not_flatten_the_others(several):
+    curves = [np.array([0.4, 0.5]), np.array([0.45, 0.6]), np.array([0.5, 0.7]), np.array([9.0, 22.0])]
+    assert scale_of(curves)[-2:] == [0.5, 0.7]
+    legend = re.search(r'class="legend">(.*?)</div>', several.to_html(), re.DOTALL).group(1)
+    order = [legend.index(f"{result.name} ") for result in several.ranked()]
+    assert order == sorted(order)
+
+
+def test_values_below_the_pointer(one, several):
+    assert re.search(r'data-v="row [\d,]+\nall rows 0\.\d+\nlast 1,000 0\.\d+"', one.to_html())
+    assert re.search(r'data-v="row [\d,]+\n\w+ [\d.]+\n\w+ [\d.]+\n\w+ [\d.]+"', several.to_html())
+
+
+def test_notes_are_on_the_page(one):
+    page = replace(one, notes=["2 % of wind are not numbers: <->"]).to_html()
+    assert '<p class="warning">2 % of wind are not numbers: &lt;-&gt;</p>' in page
+
+
+def test_a_notebook_shows_a_summary(one, several):
+    for result in (one, several):
+        shown = result._repr_html_()
+        assert len(shown) < 40_000
+        read = Reader(shown)
+        assert read.tags.count("img") == 1
+        assert "how to reproduce this" in read.text
+        assert "<table>" in shown
+    assert "Confusion matrix" in Reader(one._repr_html_()).text
+    assert "Over time" in Reader(one.report()._repr_html_()).text
+    assert repr(one.report()).startswith("HTML report of ")
+
+
+class Kernel:
+    """The shell of a notebook."""
+
+    kernel = object()
+
+
+def test_a_notebook_has_a_bar(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, what):
+            shown.append(what._repr_html_())
+
+    def display(what, display_id):
+        shown.append(what._repr_html_())
+        return Handle()
+
+    shell, screen = ModuleType("IPython"), ModuleType("IPython.display")
+    shell.get_ipython, screen.display = Kernel, display
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", screen)
+    with Progress(None, 1000, "Accuracy") as bar:
+        assert bar.wanted
+        bar.tick(10, (0.5, 0, None, 0))
+        assert shown == []  # Shorter runs show nothing.
+        bar.pause = 0.0
+        bar.tick(490, (0.5, 2, 70, 0))
+        bar.tick(100, (0.6, 2, 70, 0))
+    assert 'value="500" max="1000"' in shown[0]
+    assert "Accuracy 0.6000 · 2 drifts, last at 70" in shown[1]
+    assert shown[-1] == ""
+    assert not Progress(False, 1000, "Accuracy").wanted
+
+
+@pytest.mark.slow
+def test_ten_models_over_a_long_stream_stay_under_a_megabyte():
+    X, y = stream(200_000)
+    models = {f"a model with a long name, number {i}": naive_bayes.GaussianNB() for i in range(10)}
+    metrics = ["Accuracy", "LogLoss", "ROCAUC", "F1"]
+    # The curves have as many points for any number of rows.
+    result = evaluate.prequential(models, (X, y), metrics, detector=drift.ADWIN(), delay=100)
+    assert len(result.best.curve["row"]) < 250
+    assert len(result.to_html()) < 1_000_000

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from millstream import baseline, drift, evaluate, linear_model, naive_bayes, preprocessing
+from millstream import baseline, drift, evaluate, linear_model, naive_bayes, preprocessing, tree
 
 webdriver = pytest.importorskip("selenium.webdriver")
 
@@ -22,10 +22,18 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    quiet = ("background-networking", "component-update", "sync", "gpu", "dev-shm-usage")
+    folder = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--no-first-run",
+        folder,
+        *(f"--disable-{each}" for each in quiet),
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
@@ -135,6 +143,80 @@ def test_a_metric_is_chosen_without_scripts(browser, tmp_path):
     assert browser.find_element("css selector", ".tabs input:checked + label").text == "LogLoss"
 
 
+def test_values_show_below_the_pointer(browser, tmp_path):
+    path = tmp_path / "page.html"
+    RUNS["several"]().to_html(path)
+    first = ".ms > section > fieldset > .panels > div:first-child"
+    for width in (400, 1280):
+        show(browser, path, width)
+        columns = browser.find_elements("css selector", f"{first} > .plot > .hits i")
+        assert 20 < len(columns) <= 48
+        for column in (columns[2], columns[-2]):
+            webdriver.ActionChains(browser).move_to_element(column).perform()
+            shown = browser.execute_script("return getComputedStyle(arguments[0], '::after').content", column)
+            assert shown.startswith('"row ')
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+JUPYTER = """
+.jp-RenderedHTMLCommon dl dt { float: left; clear: left; width: 20%; font-weight: bold; }
+.jp-RenderedHTMLCommon dl dd { padding-left: 25%; }
+.jp-RenderedHTMLCommon { font-size: 14px; line-height: 1.6; padding-right: 20px; }
+.jp-RenderedHTMLCommon td, .jp-RenderedHTMLCommon th { text-align: right; padding: .5em .5em; max-width: none; }
+"""
+
+
+def test_tiles_stay_whole_in_a_notebook(browser, tmp_path):
+    """JupyterLab styles descriptions, tables and details by their elements, more strongly than the report."""
+    path = tmp_path / "page.html"
+    output = f'<div class="jp-RenderedHTMLCommon">{RUNS["one"]().report().text}</div>'
+    path.write_text(f"<!doctype html><meta charset='utf-8'><style>{JUPYTER}</style>{output}", encoding="utf-8")
+    show(browser, path, 1280)
+    heights = browser.execute_script(
+        "return [...document.querySelectorAll('.tile .name')].map(e => e.getBoundingClientRect().height)"
+    )
+    assert len(heights) > 4
+    # At most two lines.
+    assert max(heights) < 50
+
+
+def test_a_summary_without_style_is_readable(browser, tmp_path):
+    """Untrusted notebooks and GitHub remove style and SVG from an output, but not images."""
+    text = re.sub(
+        r"<style>.*?</style>|<svg.*?</svg>|(?<=<div) class=[^>]*", "", RUNS["several"]()._repr_html_(), flags=re.S
+    )
+    path = tmp_path / "page.html"
+    head = "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'><body>"
+    path.write_text(f"{head}{text}", encoding="utf-8")
+    show(browser, path, 400)
+    assert (
+        browser.execute_script("const i = document.querySelector('img'); return i.complete && i.naturalWidth")
+        == 760
+    )
+    assert browser.execute_script("return document.querySelector('img').getBoundingClientRect().right") <= 400
+
+
+def test_a_large_tree_has_sizes_and_an_outline(browser, tmp_path):
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    model = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01)
+    model.learn_many(X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] > 0)
+    assert model.n_nodes > 48
+    path = tmp_path / "tree.html"
+    model.draw(path)
+    show(browser, path, 800)
+    wide = "return document.querySelector('.ms-zoom svg').getBoundingClientRect().width"
+    whole = browser.execute_script(wide)
+    assert whole > 900
+    browser.find_elements("css selector", ".ms-zoom label")[0].click()
+    assert browser.execute_script(wide) < 800
+    browser.find_elements("css selector", ".ms-zoom label")[1].click()
+    assert browser.execute_script(wide) == pytest.approx(whole / 2, abs=1)
+    lines = browser.execute_script(
+        "return document.querySelectorAll('.ms-outline summary, .ms-outline div').length"
+    )
+    assert lines == model.n_nodes
+
+
 def test_paper(browser, page):
     show(browser, page, 1280, dark=True)
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
@@ -164,7 +246,7 @@ def test_a_notebook_around_it_is_left_alone(browser, tmp_path):
     alone, around = tmp_path / "alone.html", tmp_path / "around.html"
     start = "<!doctype html><meta charset='utf-8'><body style='width: 900px'>"
     alone.write_text(f"{start}{own}", encoding="utf-8")
-    outputs = f"{result._repr_html_()}{result._repr_html_()}{result.model._repr_html_()}"
+    outputs = f"{result.report().text}{result.report().text}{result._repr_html_()}{result.model._repr_html_()}"
     around.write_text(f"{start}{own}{outputs}", encoding="utf-8")
     show(browser, alone, 1280)
     before = browser.execute_script(styles)

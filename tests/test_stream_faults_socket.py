@@ -32,10 +32,13 @@ def test_killed_between_two_steps(tmp_path, turn):
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
+    kills = 0
     for number, (step, after) in enumerate(MOMENTS):
         if step != "sink":
-            died(**settings, die=(step, 1 + (number + turn) % 4, after))
+            kills += died(**settings, die=(step, 1 + (number + turn) % 4, after))
     finished(**settings)
     thread.join(timeout=60)
     assert not thread.is_alive()
     check_model(tmp_path / "c", range(MESSAGES))
+    print(f"Socket: learner killed {kills} times between two steps, 0 of {MESSAGES} messages lost or doubled")
+    assert kills >= 5

@@ -208,11 +208,14 @@ def test_wrong_calls_have_one_line(topics, tmp_path):
 def test_consumer_killed_between_two_steps(topics, tmp_path, turn):
     topics.fill(range(MESSAGES))
     settings = topics.settings(tmp_path)
+    kills = 0
     for number, (step, after) in enumerate(MOMENTS):
-        died(**settings, die=(step, 1 + (number + turn) % 5, after))
+        kills += died(**settings, die=(step, 1 + (number + turn) % 5, after))
     finished(**settings)
     check_model(tmp_path / "c", range(MESSAGES))
     check_outputs(topics.out(), range(MESSAGES))
+    print(f"Kafka: consumer killed {kills} times between two steps, 0 of {MESSAGES} messages lost or doubled")
+    assert kills >= 7
 
 
 @pytest.mark.skipif(not LONG, reason="sessions and transactions take minutes to expire; MILLSTREAM_FAULTS=long")
@@ -238,6 +241,7 @@ def test_broker_killed(tmp_path):
             assert worker.end() == 0, worker.errors.read_text()[-2000:]
         check_model(tmp_path / "c", range(messages))
         check_outputs(topics.out(), range(messages))
+        print(f"Kafka broker killed {kills} times: 0 of {messages:,} messages lost or doubled")
     finally:
         broker.close()
 
@@ -276,6 +280,7 @@ def test_rebalance_with_two_consumers(server, tmp_path, turn):
     outputs = [tuple(chunk.X["score"].to_pylist()) for chunk in topics.out().chunks()]
     assert len(outputs) == len(found)
     assert set(outputs) == expected
+    print(f"Kafka: 1 of 2 consumers killed, its partitions moved; 0 of {len(found)} messages lost or doubled")
 
 
 def test_partitions_share_no_keys_with_others(server, tmp_path):

@@ -16,7 +16,7 @@ from millstream import _core
 STUB = ast.parse(Path(_core.__file__).with_name("_core.pyi").read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 #: Members that every class has, whether Rust defines them or not.
-INHERITED = {"__doc__", "__module__", "__new__"}
+INHERITED = {"__doc__", "__match_args__", "__module__", "__new__"}
 
 
 def test_the_stub_has_every_class() -> None:
@@ -29,7 +29,11 @@ def test_the_stub_has_every_member(name: str) -> None:
     compiled = vars(getattr(_core, name))
     assert set(written) - INHERITED == set(compiled) - INHERITED
     properties = {key for key, node in written.items() if any(_is_property(d) for d in node.decorator_list)}
-    assert properties == {key for key, value in compiled.items() if inspect.isgetsetdescriptor(value)}
+    assert properties == {
+        key
+        for key, value in compiled.items()
+        if (inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value))
+    }
 
 
 def _is_property(decorator: ast.expr) -> bool:

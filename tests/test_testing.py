@@ -614,7 +614,7 @@ def test_a_learner_may_bring_its_own_examples() -> None:
 
 @pytest.mark.parametrize("thing", [3, "text", object(), linear_model, roles.CLASSIFIER, metrics.Accuracy()])
 def test_what_is_no_model_is_refused(thing: Any) -> None:
-    roles_ = "a transformer, a classifier, a regressor, an anomaly detector, a clusterer or a forecaster"
+    roles_ = "a transformer, a classifier, a regressor, an anomaly detector, a clusterer, a forecaster or a policy"
     with pytest.raises(InvalidType, match=f"check_model: expected {roles_}, got"):
         testing.check_model(thing)
 

@@ -28,6 +28,7 @@ def test_everything_of_the_registry_is_timed() -> None:
         "sketch",
         "statistic",
         "covariance_estimator",
+        "policy_estimator",
         "generator",
     )
     wanted = [name for role in roles for name in millstream.find(role=role)] + learners.names()

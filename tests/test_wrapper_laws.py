@@ -52,9 +52,11 @@ _MERGED = (
     "linear_model.BayesianLinearRegression",
     "linear_model.LeastSquares",
     "linear_model.RLS",
+    "linear_model.RidgeClassifier",
 )
 
-_HASHERS = ("preprocessing.FeatureHasher",)
+_HASHERS = ("compose.Interact", "preprocessing.FeatureHasher")
+_BITS = ("htm.CategoryEncoder", "htm.DateEncoder", "htm.ScalarEncoder", "htm.SpatialPooler")
 _NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) |")
 
 EXPECTED_FAILURES = [
@@ -64,7 +66,8 @@ EXPECTED_FAILURES = [
         for law in ("dense", "sparse", "merge")
     ),
     Failure("dense", ("Func |",), _TRANSFORMERS, "steps in Python make dicts, whose names a matrix would lose"),
-    Failure("dicts", ("| Select", "Union"), _HASHERS, "behind it, the zeros of a row are listed"),
+    Failure("dicts", ("| Select", "Union"), (*_HASHERS, *_BITS), "behind it, the zeros of a row are listed"),
+    Failure("dense", ("| Select", "Union"), _BITS, "alone it lists the active bits of a row"),
 ]
 
 

@@ -189,6 +189,17 @@ def _row_detector(name: str) -> Callable[[int], Unit]:
     return prepare
 
 
+def _policy_estimator(name: str) -> Callable[[int], Unit]:
+    def prepare(rows: int) -> Unit:
+        random = np.random.default_rng(1)
+        rewards = (random.random(rows) < 0.5).astype(np.float64)
+        optional = 4 if name.endswith("Difference") else 2
+        columns = [random.uniform(0.1, 1.0, rows) for _ in range(2 + optional)]
+        return lambda: _build(name).update_many(rewards, *columns)
+
+    return prepare
+
+
 def _metric(name: str, *, together: bool) -> Callable[[int], Unit]:
     def prepare(rows: int) -> Unit:
         random = np.random.default_rng(1)
@@ -388,6 +399,8 @@ def workloads() -> Iterator[Workload]:
         yield Workload(f"statistic/{name}", _statistic(name))
     for name in learners.of_role("covariance_estimator"):
         yield Workload(f"covariance/{name}", _row_detector(name))
+    for name in learners.of_role("policy_estimator"):
+        yield Workload(f"policy/{name}", _policy_estimator(name))
     for name in learners.of_role("generator"):
         yield Workload(f"generate/{name}", _generator(name))
     for kind in ("csv", "jsonl", "libsvm", "vw"):

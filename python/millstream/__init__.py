@@ -10,14 +10,17 @@ from millstream.registry import build, find, from_bytes, load
 
 if TYPE_CHECKING:
     from millstream import (
+        active,
         anomaly,
         art,
+        bandit,
         base,
         baseline,
         basis,
         cluster,
         compat,
         compose,
+        continual,
         cost_sensitive,
         covariance,
         datasets,
@@ -26,12 +29,15 @@ if TYPE_CHECKING:
         ensemble,
         errors,
         evaluate,
+        explain,
         export,
         feature_extraction,
         feature_selection,
         forest,
+        htm,
         kernel,
         linear_model,
+        llm,
         losses,
         metrics,
         multiclass,
@@ -42,10 +48,12 @@ if TYPE_CHECKING:
         oco,
         optim,
         papers,
+        policy_evaluation,
         preprocessing,
         prototype,
         ray,
         registry,
+        rounds,
         sampling,
         serve,
         shard,
@@ -64,14 +72,17 @@ if TYPE_CHECKING:
 
 #: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
+    "active",
     "anomaly",
     "art",
+    "bandit",
     "base",
     "baseline",
     "basis",
     "cluster",
     "compat",
     "compose",
+    "continual",
     "cost_sensitive",
     "covariance",
     "datasets",
@@ -80,12 +91,15 @@ _MODULES = (
     "ensemble",
     "errors",
     "evaluate",
+    "explain",
     "export",
     "feature_extraction",
     "feature_selection",
     "forest",
+    "htm",
     "kernel",
     "linear_model",
+    "llm",
     "losses",
     "metrics",
     "multiclass",
@@ -96,10 +110,12 @@ _MODULES = (
     "oco",
     "optim",
     "papers",
+    "policy_evaluation",
     "preprocessing",
     "prototype",
     "ray",
     "registry",
+    "rounds",
     "sampling",
     "serve",
     "shard",
@@ -125,7 +141,9 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"millstream.{_FUNCTIONS[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"millstream.{name}")
-    raise AttributeError(f"module 'millstream' has no attribute {name!r}")
+    from millstream._other_names import other_module
+
+    raise AttributeError(f"module 'millstream' has no attribute {name!r}{other_module(name)}")
 
 
 def __dir__() -> list[str]:

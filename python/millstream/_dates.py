@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from millstream import _frames
 from millstream._echo import quoted
 from millstream.errors import MillstreamError
 
-__all__ = ["in_seconds", "row_in_seconds", "times_of"]
+__all__ = ["date_of", "in_seconds", "row_in_seconds", "times_of"]
 
 _PLAIN = (float, int, str, type(None))
 
@@ -20,6 +21,16 @@ def times_of(model: Any) -> list[Any]:
     """The names of the features of a model that may be dates; none for a model written in Python."""
     named = getattr(model, "_times", None)
     return list(named()) if callable(named) else []
+
+
+def date_of(seconds: float | None) -> str | None:
+    """Seconds since 1970 as a date and a time, such as "2024-01-01 08:30:00"; None for a missing time."""
+    if seconds is None or seconds != seconds:
+        return None
+    try:
+        return str(datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None))
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
 
 
 def row_in_seconds(x: Any, names: Sequence[Any]) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
 from millstream import _core, _frames, verbs
 from millstream._dates import in_seconds
+from millstream._feature_names import named, note_names
 from millstream._merging import Mergeable
 from millstream._part import (
     clone_by_constructor,
@@ -26,6 +27,7 @@ from millstream._part import (
     without_aliases,
 )
 from millstream._python_loop import check_on_error, run_rows
+from millstream._sparse import Sparse
 from millstream.base import with_role
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import ANOMALY_DETECTOR, Answer, Role, Truth, role_named
@@ -221,7 +223,9 @@ class Native(Mergeable, _core.Model):
 
     def inspect(self) -> Any:
         """The state as plain data: weights, moments, counts."""
-        return json.loads(self._inspect())
+        told = json.loads(self._inspect())
+        names = self.__dict__.get("feature_names")
+        return told if names is None else named(told, names)
 
     def _numbers(self) -> Any:
         """The few numbers of `inspect()` that properties read: cheap, whatever the model's size."""
@@ -234,8 +238,15 @@ class Native(Mergeable, _core.Model):
         model._load(source)
         return model
 
-    def clone(self, **changes: Any) -> Self:
-        """An untrained model with the same parameters, except for `changes`."""
+    def clone(self, new_params: Mapping[str, Any] | None = None, **changes: Any) -> Self:
+        """An untrained model with the same parameters, except for `changes`, or those of a dict, as in River.
+
+        The dict may have paths to nested components, as `{"LogisticRegression": {"l2": 0.1}}` in a pipeline.
+        """
+        if new_params is not None:
+            from millstream.compat.parameters import changed
+
+            return cast("Self", changed(cast("Any", self), {**new_params, **changes}))
         kind: Any = type(self)
         if has_own_constructor(self):
             return cast("Self", clone_by_constructor(cast("Any", self), None, changes))
@@ -271,6 +282,8 @@ class Native(Mergeable, _core.Model):
         return copy.deepcopy(self)
 
     def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
+        if learning and isinstance(X, Sparse):
+            note_names(self, X)
         try:
             if names := self._times():
                 X = in_seconds(X, names)

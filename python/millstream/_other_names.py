@@ -11,24 +11,131 @@ from typing import Any, NoReturn
 
 from millstream.registry import nearest
 
-__all__ = ["OTHER_VERBS", "OtherVerb", "unknown_name"]
+__all__ = ["OTHER_VERBS", "OtherVerb", "other_module", "unknown_name"]
+
+#: Data sets of River, which come with it.
+_RIVER_DATA_SETS = [
+    "AirlinePassengers",
+    "Bananas",
+    "BETH",
+    "Bikes",
+    "ChickWeights",
+    "CreditCard",
+    "CriteoAds",
+    "Elec2",
+    "Higgs",
+    "HTTP",
+    "ImageSegments",
+    "Insects",
+    "Keystroke",
+    "MaliciousURL",
+    "MovieLens100K",
+    "Music",
+    "Phishing",
+    "Restaurants",
+    "Shuttle",
+    "SMSSpam",
+    "SMTP",
+    "SolarFlare",
+    "SP500Stocks",
+    "Taxis",
+    "TREC07",
+    "TrumpApproval",
+    "WaterFlow",
+    "WebTraffic",
+    "Yeast",
+]
 
 #: Names of River and scikit-learn by module, each with what to use here.
 _NAMES: dict[str, dict[str, str]] = {
+    "active": {"EntropySampler": "active.Query, which asks for labels of uncertain examples"},
+    "base": {
+        "Estimator": "base.Model",
+        "Base": "base.Model",
+        "DriftDetector": "drift.DriftDetector",
+        "MiniBatchClassifier": "base.Classifier, whose learn_many learns row by row",
+        "MiniBatchRegressor": "base.Regressor, whose learn_many learns row by row",
+        "MiniBatchTransformer": "base.Transformer, whose learn_many learns row by row",
+        "SupervisedTransformer": "base.Transformer, whose learn_one receives y",
+        "BaseTransformer": "base.Transformer",
+        "Ensemble": "ensemble.Voting, or base.Classifier around your models",
+        "WrapperEnsemble": "ensemble.Bagging",
+    },
+    "compat": {
+        "River2SKLClassifier": "compat.to_sklearn",
+        "River2SKLRegressor": "compat.to_sklearn",
+        "River2SKLClusterer": "compat.to_sklearn",
+        "River2SKLTransformer": "compat.to_sklearn",
+        "SKL2RiverClassifier": "compat.from_sklearn",
+        "SKL2RiverRegressor": "compat.from_sklearn",
+    },
+    "datasets": {
+        "synth": "the module synth",
+        **dict.fromkeys(
+            _RIVER_DATA_SETS, "this data set from River: evaluate.prequential and models take it unchanged"
+        ),
+    },
+    "ensemble": {
+        "ADWINBoostingClassifier": "ensemble.AdaBoost, or ensemble.ADWINBagging for drift",
+        "BOLEClassifier": "ensemble.AdaBoost, or ensemble.ADWINBagging for drift",
+        "EWARegressor": "ensemble.VotingRegressor, or ensemble.WeightedMajority for classes",
+    },
+    "forest": {
+        "AMFClassifier": "forest.ARFClassifier",
+        "AMFRegressor": "forest.ARFRegressor",
+        "OXTRegressor": "forest.ARFRegressor",
+    },
+    "optim": {
+        "AdaBound": "optim.Adam",
+        "AMSGrad": "optim.Adam",
+        "AdaMax": "optim.Adam",
+        "Nadam": "optim.Adam",
+        "Averager": "optim.SGD with a schedule such as optim.InverseSquareRoot",
+        "Newton": "optim.OnlineNewtonStep",
+        "initializers": "no initializer: weights begin with 0",
+    },
+    "stream": {
+        "Cache": "stream.read_csv and the other readers, which are repeatable",
+        "TwitterLiveStream": "stream.from_examples with your client",
+        "TwitchChatStream": "stream.from_examples with your client",
+    },
+    "tree": {
+        "splitter": "the names splitter='gaussian' and splitter='histogram'",
+        "ISOUPTreeRegressor": "tree.HoeffdingTreeRegressor for each target",
+        "LASTClassifier": "tree.HoeffdingAdaptiveTreeClassifier",
+        "SGTClassifier": "tree.HoeffdingTreeClassifier",
+        "SGTRegressor": "tree.HoeffdingTreeRegressor",
+    },
     "linear_model": {
+        "AdPredictor": "linear_model.BayesianLinearRegression or linear_model.AROW",
         "ALMAClassifier": "linear_model.ALMA",
         "SGDClassifier": "linear_model.LogisticRegression or linear_model.SVM",
         "SGDRegressor": "linear_model.LinearRegression",
         "PassiveAggressiveClassifier": "linear_model.PAClassifier",
         "PassiveAggressiveRegressor": "linear_model.PARegressor",
     },
+    "bandit": {
+        "UCB": "bandit.UCB1, or bandit.KLUCB for rewards of 0 and 1",
+        "ThompsonSampling": "bandit.Thompson",
+        "RandomPolicy": "bandit.EpsilonGreedy(epsilon=1.0)",
+        "evaluate": "evaluate.play",
+        "evaluate_offline": "evaluate.policies",
+        "LinUCBDisjoint": "bandit.LinUCB",
+        "envs": "bandit.worlds",
+        "datasets": "bandit.worlds",
+    },
     "preprocessing": {
         "StatImputer": "preprocessing.Imputer or preprocessing.PreviousImputer",
         "LDA": "decomposition.LDA",
         "GapEncoder": "preprocessing.TargetEncoder or feature_extraction.BagOfWords",
     },
-    "feature_extraction": {"RBFSampler": "kernel.RandomFourierFeatures"},
+    "feature_extraction": {
+        "RBFSampler": "kernel.RandomFourierFeatures",
+        "RandomTreesEmbedding": "kernel.RandomFourierFeatures",
+    },
     "cluster": {
+        "ODAC": "stats.Rolling(stats.PearsonCorr(), ...) for each pair of series",
+        "TextClust": "feature_extraction.TFIDF() | cluster.KMeans()",
         "STREAMKMeans": "cluster.KMeans or cluster.MiniBatchKMeans",
         "CluStream": "cluster.KMeans with a half-life",
         "DBSTREAM": "cluster.KMeans, or art.FuzzyART for a number of clusters that grows",
@@ -36,29 +143,49 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "anomaly": {
         "OneClassSVM": "anomaly.HalfSpaceTrees",
+        "LODA": "anomaly.HalfSpaceTrees",
+        "PredictiveAnomalyDetection": "anomaly.ThresholdFilter, or the errors of a regressor in a drift detector",
         "LocalOutlierFactor": "anomaly.HalfSpaceTrees, or the distances of neighbors.KNNRegressor.kneighbors_one",
         "StandardAbsoluteDeviation": "anomaly.GaussianScorer",
     },
-    "drift": {"NoDrift": "no detector at all", "DummyDriftDetector": "no detector at all"},
+    "drift": {
+        "datasets": "evaluate.drift, which measures detectors on streams of errors",
+        "PeriodicTrigger": "drift.Retrain with your own drift.DriftDetector",
+        "NoDrift": "no detector at all",
+        "DummyDriftDetector": "no detector at all",
+    },
     "metrics": {
-        "CrossEntropy": "metrics.LogLoss",
-        "RollingROCAUC": "metrics.Rolling(metrics.ROCAUC())",
-        "RollingPRAUC": "metrics.Rolling(metrics.PRAUC())",
+        "AdjustedMutualInfo": "metrics.NormalizedMutualInfo or metrics.AdjustedRand",
+        "ClusteringReport": "evaluate.prequential with several metrics",
+        "multioutput": "a metric for each output",
         "ClassificationReport": "evaluate.prequential(...).confusion, and one metric for each column",
     },
     "compose": {
-        "SelectType": "compose.Select(...) with the names, or a function",
+        "Grouper": "compose.Keyed",
+        "TransformerProduct": "compose.Interact",
         "learn_during_predict": "step_one or step_many, which predict and then learn",
         "pure_inference_mode": "predict_one, which never learns",
     },
     "neighbors": {"LazySearch": "neighbors.KNNClassifier(window_size=...)", "SWINN": "neighbors.HNSW"},
     "covariance": {"LedoitWolfCovariance": "covariance.LedoitWolf", "OASCovariance": "covariance.OAS"},
     "evaluate": {
-        "progressive_val_score": "evaluate.prequential",
-        "iter_progressive_val_score": "evaluate.prequential(...).curve",
+        "evaluate": "evaluate.forecast",
+        "iter_evaluate": "evaluate.iter_forecast",
+        "Track": "evaluate.prequential",
+        "BinaryClassificationTrack": "evaluate.prequential",
+        "MultiClassClassificationTrack": "evaluate.prequential",
+        "RegressionTrack": "evaluate.prequential",
+        "ForecastingTrack": "evaluate.forecast",
         "cross_val_score": "evaluate.prequential, which needs no folds",
     },
-    "time_series": {"evaluate": "evaluate.forecasts", "iter_evaluate": "evaluate.forecasts"},
+    "time_series": {
+        "evaluate": "evaluate.forecast",
+        "iter_evaluate": "evaluate.iter_forecast",
+        "ForecastingMetric": "evaluate.forecast, which has the error at each horizon",
+        "HorizonMetric": "evaluate.forecast, which has the error at each horizon",
+        "HorizonAggMetric": "evaluate.forecast, which has the error at each horizon",
+        "SNARIMAX": "time_series.HoltWinters",
+    },
     "synth": {
         "FriedmanDrift": "synth.Drift(synth.Friedman(...), ...)",
         "LEDDrift": "synth.Drift(synth.LED(...), ...)",
@@ -80,7 +207,31 @@ OTHER_VERBS = {
     "feature_names_in_": "features",
     "get_params": "parameters",
     "set_params": "clone(name=value)",
+    "mutate": "clone({...}), which returns a new model: parameters are fixed",
 }
+
+
+#: Modules of River without a module of that name here.
+_MODULES = {
+    "dummy": "baseline",
+    "imblearn": "multiclass.ClassWeights, or river.imblearn, whose models evaluate.prequential takes",
+    "facto": "neural_network.MLPClassifier with embedding_size, or river.facto",
+    "reco": "neural_network.MLPRegressor with embedding_size, or river.reco",
+    "rules": "tree.HoeffdingTreeRegressor and its rules()",
+    "conf": "predict_interval_one of regressors, or river.conf",
+    "proba": "stats",
+    "misc": "stats, or river.misc",
+    "model_selection": "evaluate.prequential with several models, or bandit",
+    "multioutput": "a model for each output, or river.multioutput",
+    "checks": "testing.check_model",
+    "api": "millstream",
+    "utils": "stats.Rolling, stats.TimeRolling and metrics.Rolling",
+}
+
+
+def other_module(name: str) -> str:
+    """The replacement of a module of River, as the end of an error message."""
+    return f": use {_MODULES[name]}" if name in _MODULES else ""
 
 
 class OtherVerb:

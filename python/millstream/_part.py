@@ -222,6 +222,9 @@ def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, Part):
         return not isinstance(default, Part) and default in (value.name, None) and _written(value).endswith("()")
+    if isinstance(default, tuple) and isinstance(value, list):
+        # A description has lists.
+        return tuple(value) == default
     return type(value) is type(default) and bool(value == default)
 
 

@@ -68,7 +68,7 @@ def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: 
 
 
 def _run_at_once(model: Any, X: Any, y: Any, w: Any, predict: str | None) -> list[Any] | None:
-    """Learn a few dicts that a compiled model cannot refuse, without a copy of it; None if it might refuse one."""
+    """Let a compiled model learn a few dicts, without a copy here; None, and no change, if it refuses one."""
     if not (isinstance(model, _core.Model) and type(model).__module__.startswith("millstream.")):
         return None
     repeatable = all(each is None or isinstance(each, (list, tuple, np.ndarray)) for each in (y, w))

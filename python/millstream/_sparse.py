@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from millstream._core import ParsedRows
 
-__all__ = ["Sparse", "parsed", "unseen"]
+__all__ = ["Sparse", "parsed", "unseen", "with_products"]
 
 _ARRAYS = ("starts", "indices", "values")
 
@@ -46,14 +46,24 @@ class Sparse:
     def __reduce__(self) -> tuple[Any, ...]:
         return Sparse, (self.starts, self.indices, self.values, self.width)
 
+    def _of(self, rows: ParsedRows) -> Sparse:
+        made = parsed(rows, self.width)
+        if "feature_names" in self.__dict__:
+            object.__setattr__(made, "feature_names", self.__dict__["feature_names"])
+        return made
+
     def cut(self, start: int, stop: int) -> Sparse:
         """The rows from `start` to `stop`."""
+        if (rows := with_products(self)) is not None:
+            return self._of(rows.take(list(range(start, stop))))
         begin, end = int(self.starts[start]), int(self.starts[stop])
         starts = self.starts[start : stop + 1] - self.starts[start]
         return Sparse(starts, self.indices[begin:end], self.values[begin:end], self.width)
 
     def take(self, indices: Any) -> Sparse:
         """The rows at `indices`, in that order."""
+        if (rows := with_products(self)) is not None:
+            return self._of(rows.take(np.arange(len(rows))[indices].tolist()))
         lengths = np.diff(self.starts)[indices]
         starts = np.concatenate(([0], np.cumsum(lengths))).astype(self.starts.dtype)
         # Each entry has the same offset in its old and in its new row.
@@ -74,3 +84,9 @@ def unseen(X: Sparse) -> ParsedRows | None:
     """The rows of a reader whose arrays were never accessed, so that a model need not check them."""
     found: ParsedRows | None = X.__dict__.get("unseen")
     return found
+
+
+def with_products(X: Sparse) -> ParsedRows | None:
+    """The rows of a reader whose products are made row by row, unless their arrays were accessed."""
+    rows = unseen(X)
+    return rows if rows is not None and rows.has_products() else None

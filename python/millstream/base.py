@@ -16,7 +16,7 @@ import numpy as np
 
 from millstream import _examples, roles
 from millstream._files import write_whole
-from millstream._other_names import OTHER_VERBS, OtherVerb
+from millstream._other_names import OTHER_VERBS, OtherVerb, unknown_name
 from millstream._part import Part
 from millstream._python_loop import Features, check_on_error, run_rows, teach, title_of
 from millstream.errors import InvalidType
@@ -25,6 +25,7 @@ from millstream.verbs import (
     OPTIONAL,
     VERBS,
     Decides,
+    Explains,
     Label,
     Learns,
     MissingVerb,
@@ -58,6 +59,16 @@ class Model(Part):
 
     #: The role: see `millstream.roles`.
     role: Role
+
+    @property
+    def _supervised(self) -> bool:
+        """Whether it learns a target; used by River's wrappers."""
+        return self.role.truth is not roles.Truth.NONE
+
+    @property
+    def _multiclass(self) -> bool:
+        """Whether it is a classifier for any number of classes; used by River's wrappers."""
+        return self.role is roles.CLASSIFIER
 
     def __or__(self, other: Any) -> Pipeline:
         """`a | b`: a pipeline."""
@@ -138,19 +149,19 @@ class Predictor(Learns, Predicts, Model):
     """A model that predicts: a classifier, a regressor or a clusterer."""
 
 
-class Classifier(PredictsProbabilities, Predictor):
+class Classifier(Explains, PredictsProbabilities, Predictor):
     """A model of class labels. A subclass defines `learn_one` and `predict_one` or `predict_proba_one`."""
 
     role = roles.CLASSIFIER
 
 
-class Regressor(Predictor):
+class Regressor(Explains, Predictor):
     """A model of numbers. A subclass defines `learn_one` and `predict_one`."""
 
     role = roles.REGRESSOR
 
 
-class AnomalyDetector(Learns, Scores, Model):
+class AnomalyDetector(Explains, Learns, Scores, Model):
     """A model of normal rows, learned without targets. A subclass defines `learn_one` and `score_one`.
 
     A higher score is more anomalous. A given target is ignored.
@@ -269,3 +280,7 @@ class Wrapper(Model):
 
 def _unpickle(wrapper: type, role: Role, optional: tuple[str, ...]) -> Any:
     return object.__new__(with_role(wrapper, role, optional))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

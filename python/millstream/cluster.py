@@ -108,6 +108,12 @@ class KMeans(_Centred):
     """
 
     name = "cluster.KMeans"
+    unsupported = {
+        "halflife": "learning_rate is River's halflife; half_life is a number of rows",
+        "mu": "the first rows are the first centres",
+        "sigma": "the first rows are the first centres",
+        "p": "distances are Euclidean",
+    }
 
     @forwarded
     def __init__(

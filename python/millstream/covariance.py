@@ -362,6 +362,11 @@ class ShrunkCovariance(_Shrunk):
     """
 
     name = "covariance.ShrunkCovariance"
+    unsupported = {
+        "fading_factor": "all rows count equally; EwaCovariance has a fading factor",
+        "delta": "shrinkage is the fraction of the target",
+        "target": "the target is the mean variance on the diagonal",
+    }
 
     @forwarded
     def __init__(self, shrinkage: float = 0.1) -> None: ...

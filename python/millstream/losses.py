@@ -51,6 +51,14 @@ class Loss(Config):
         """The derivative of the loss with respect to the score."""
         return self._at(y, z, slope=True)
 
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss under River's name: `value`."""
+        return self.value(y_true, y_pred)
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        """The derivative under River's name: `slope`."""
+        return self.slope(y_true, y_pred)
+
     def _at(self, y: Any, z: Any, *, slope: bool) -> Any:
         targets, scores = np.broadcast_arrays(self._numbers("y", y), self._numbers("z", z))
         flat = _core.loss(json.dumps(self.describe()), targets.ravel(), scores.ravel(), slope)

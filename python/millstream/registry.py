@@ -90,11 +90,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 #: Components written in Python with a saved state; the registry lists those built in Rust.
-_PYTHON = ("drift.Monitor",)
+_PYTHON = ("drift.Monitor", "llm.Head", "llm.JudgeThreshold", "llm.Router")
 #: The first bytes of monitor files before they had the format of models.
 _JSON_MONITOR = b'{"format": "millstream.drift.Monitor'
-#: The first bytes of keyed models.
+#: The first bytes of keyed models, and of pipelines with steps in Python.
 _KEYED = b"MILLKEYD"
+_PIPELINE = b"MILLPIPE"
 
 
 @cache
@@ -146,6 +147,10 @@ def from_bytes(data: bytes) -> Any:
         return _class("drift.Monitor").from_bytes(data)
     if data.startswith(_KEYED):
         return _class("compose.Keyed").from_bytes(data)
+    if data.startswith(_PIPELINE):
+        from millstream.compose.pipeline_file import from_pipeline_bytes
+
+        return from_pipeline_bytes(data)
     saved = _core.SavedFile(data)
     if saved.name in _PYTHON:
         return _class(saved.name)._revive(saved)

@@ -20,6 +20,7 @@ __all__ = [
     "EVALUATED",
     "FORECASTER",
     "LEARNERS",
+    "POLICY",
     "REGRESSOR",
     "SAMPLER",
     "STEPS",
@@ -54,6 +55,7 @@ class Answer(Enum):
     FEATURES = "features"
     FORECAST = "forecast"
     ROWS = "rows"
+    ACTION = "action"
 
 
 def no_target(number: float) -> None:
@@ -135,8 +137,8 @@ class Role(str):
         return bool(self.metrics) and self.evaluated_by == "prequential"
 
 
-#: Verbs that learn.
-_TEACHING = ("learn_one", "skip_one", "step_one")
+#: Verbs that change the model.
+_TEACHING = ("learn_one", "skip_one", "step_one", "decide_one")
 
 CLASSIFIER = Role(
     "classifier",
@@ -197,8 +199,18 @@ SAMPLER = Role(
     verbs=("learn_one", "sample"),
 )
 
+#: Learns the rewards of its own decisions. A decision is drawn, kept and given an id, so it changes the policy.
+POLICY = Role(
+    "policy",
+    truth=Truth.NUMBER,
+    answer=Answer.ACTION,
+    verbs=("learn_one", "probabilities_one", "decide_one"),
+    evaluated_by="play",
+    law_target=lambda number: number,
+)
+
 #: All roles, those with a rarer verb first; a model of another role may have a method `sample`.
-ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR, SAMPLER)
+ALL = (POLICY, FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, CLUSTERER, ANOMALY_DETECTOR, SAMPLER)
 #: Roles of pipeline steps.
 STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR, CLUSTERER)
 #: Roles that learn a target from features: members of ensembles, one-vs-rest and retraining.

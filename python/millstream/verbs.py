@@ -20,6 +20,7 @@ __all__ = [
     "OPTIONAL",
     "VERBS",
     "Decides",
+    "Explains",
     "Learns",
     "Predicts",
     "PredictsIntervals",
@@ -135,6 +136,26 @@ class Decides:
     def predict_many(self, X: Any) -> Any:
         """Which rows are anomalies, exactly as by `predict_one`."""
         return np.array(list(each_row(self.predict_one, X)), dtype=np.bool_)
+
+
+class Explains:
+    """Explains its predictions."""
+
+    def explain_one(self, x: Features, label: Any = None, **options: Any) -> Any:
+        """What each feature adds to the prediction for one example.
+
+        The features are those that the user passes, also of a pipeline. Contributions of linear models and naive
+        Bayes are exact; other models have Shapley values, with standard errors if they have more than 6 features.
+        `label` is the class to explain, by default the predicted one; the options are those of
+        `explain.explain_one`.
+        """
+        from millstream.explain.one import explain_one
+
+        return explain_one(self, x, label, **options)
+
+    def debug_one(self, x: Features) -> str:
+        """The explanation as a string: `explain_one` under River's name."""
+        return str(self.explain_one(x))
 
 
 class Transforms:

@@ -1,5 +1,7 @@
 //! Declarations of components: name, role, parameters and builder.
 
+use crate::bandit::contextual::{explore::Explorer, Policy as ContextualPolicy};
+use crate::continual::buffer::Settings as Buffer;
 use crate::covariance_estimator::CovarianceEstimator;
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -14,6 +16,8 @@ use crate::metric::Metric;
 use crate::neighbors::hnsw::Settings as SearchEngine;
 use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
+use crate::policy::Policy;
+use crate::policy_evaluation::role::PolicyEstimator;
 use crate::sampler::Sampler;
 use crate::sketch::role::Sketch;
 use crate::statistic::Statistic;
@@ -31,12 +35,16 @@ pub enum Role {
     Transformer,
     /// Forecasts the next values of a series.
     Forecaster,
+    /// Chooses actions and learns from their rewards.
+    Policy,
     /// Keeps a random sample of the rows of a stream.
     Sampler,
     Metric,
     Statistic,
     /// Estimates the covariances of the features.
     CovarianceEstimator,
+    /// Estimates the value of a policy from the log of another one.
+    PolicyEstimator,
     /// Summarises numbers or keys in little memory.
     Sketch,
     DriftDetector,
@@ -44,10 +52,14 @@ pub enum Role {
     Optimizer,
     Loss,
     Schedule,
+    /// How a contextual policy explores.
+    Explorer,
     /// Measures how similar two examples are.
     Kernel,
     /// Finds nearest neighbours.
     SearchEngine,
+    /// Stores rows of a stream, to be learned again.
+    Buffer,
     /// An endless stream of examples.
     Generator,
     /// Has the role of the component that it wraps (a pipeline).
@@ -55,25 +67,29 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 20] = [
+    pub const ALL: [Role; 24] = [
         Role::Classifier,
         Role::Regressor,
         Role::AnomalyDetector,
         Role::Clusterer,
         Role::Transformer,
         Role::Forecaster,
+        Role::Policy,
         Role::Sampler,
         Role::Metric,
         Role::Statistic,
         Role::CovarianceEstimator,
+        Role::PolicyEstimator,
         Role::Sketch,
         Role::DriftDetector,
         Role::FeatureDriftDetector,
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
+        Role::Explorer,
         Role::Kernel,
         Role::SearchEngine,
+        Role::Buffer,
         Role::Generator,
         Role::Wrapper,
     ];
@@ -95,18 +111,22 @@ impl Role {
             Role::Clusterer => "clusterer",
             Role::Transformer => "transformer",
             Role::Forecaster => "forecaster",
+            Role::Policy => "policy",
             Role::Sampler => "sampler",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::CovarianceEstimator => "covariance_estimator",
+            Role::PolicyEstimator => "policy_estimator",
             Role::Sketch => "sketch",
             Role::DriftDetector => "drift_detector",
             Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
+            Role::Explorer => "explorer",
             Role::Kernel => "kernel",
             Role::SearchEngine => "search_engine",
+            Role::Buffer => "buffer",
             Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
@@ -121,10 +141,13 @@ pub enum Built {
     Clusterer(Box<dyn Learner<Clusters>>),
     Transformer(Box<dyn Transformer>),
     Forecaster(Box<dyn Forecaster>),
+    Policy(Box<dyn Policy>),
+    ContextualPolicy(Box<ContextualPolicy>),
     Sampler(Box<dyn Sampler>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     CovarianceEstimator(Box<dyn CovarianceEstimator>),
+    PolicyEstimator(Box<dyn PolicyEstimator>),
     Sketch(Box<dyn Sketch>),
     DriftDetector(Box<dyn DriftDetector>),
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
@@ -133,8 +156,10 @@ pub enum Built {
     FullVectorOptimizer(FullVectorOptimizer),
     Loss(Loss),
     Schedule(Schedule),
+    Explorer(Explorer),
     Kernel(Kernel),
     SearchEngine(SearchEngine),
+    Buffer(Buffer),
     Generator(Box<dyn Generator>),
 }
 
@@ -148,10 +173,13 @@ impl Built {
             Built::Clusterer(part) => Some(Estimator::Clusterer(part)),
             Built::Transformer(part) => Some(Estimator::Transformer(part)),
             Built::Forecaster(_)
+            | Built::Policy(_)
+            | Built::ContextualPolicy(_)
             | Built::Sampler(_)
             | Built::Metric(_)
             | Built::Statistic(_)
             | Built::CovarianceEstimator(_)
+            | Built::PolicyEstimator(_)
             | Built::Sketch(_)
             | Built::DriftDetector(_)
             | Built::FeatureDriftDetector(_)
@@ -159,8 +187,10 @@ impl Built {
             | Built::FullVectorOptimizer(_)
             | Built::Loss(_)
             | Built::Schedule(_)
+            | Built::Explorer(_)
             | Built::Kernel(_)
             | Built::SearchEngine(_)
+            | Built::Buffer(_)
             | Built::Generator(_) => None,
         }
     }

@@ -37,7 +37,7 @@ impl Label {
     }
 
     /// `True` and `1` are the same key.
-    fn key(&self) -> Label {
+    pub(crate) fn key(&self) -> Label {
         match self {
             Label::Bool(value) => Label::Int(i64::from(*value)),
             other => other.clone(),

@@ -2,6 +2,8 @@
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
+use crate::linear_model::AdaptiveScore;
+use crate::neural_network::classifier_network::ClassifierNetwork;
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::task::{Task, Truth};
@@ -85,6 +87,17 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    /// Σ wᵢ xᵢ over some coordinates, without the intercept, if its prediction is a linear function of numbers; None for
+    /// other learners. Coordinates without a weight count as 0.
+    fn linear_part(&self, _indices: &[u32], _x: &[f64]) -> Option<f64> {
+        None
+    }
+
+    /// `linear_part` over the coordinates from `first` on; None also if it has no faster way.
+    fn linear_run(&self, _first: usize, _x: &[f64]) -> Option<f64> {
+        None
+    }
+
     fn decision_function(&self) -> Option<&dyn DecisionFunction> {
         None
     }
@@ -105,6 +118,11 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    /// Its score, if it has learned something and may be stepped beside others in an `AdaptiveTable`.
+    fn adaptive_score(&mut self) -> Option<AdaptiveScore<'_>> {
+        None
+    }
+
     /// The lowest score of an anomaly, for anomaly filters.
     fn threshold(&self) -> Option<f64> {
         None
@@ -113,6 +131,19 @@ pub trait Learner<T: Task>: Part {
     /// Revert the last `learn` or `step`, bit for bit, if `Abilities::undoes` is set. Called at most once
     /// for each.
     fn undo(&mut self) {}
+
+    /// The network of classes that it is, for learners that guide its steps.
+    fn network(&self) -> Option<&ClassifierNetwork> {
+        None
+    }
+
+    /// Whether the end of a task of its stream means anything to it: `end_task`.
+    fn ends_tasks(&self) -> bool {
+        false
+    }
+
+    /// A task of its stream has ended: consolidate what was learned, or train on stored rows. Cannot fail.
+    fn end_task(&mut self, _scratch: &mut Scratch) {}
 
     fn duplicate(&self) -> Box<dyn Learner<T>>;
 }
@@ -170,6 +201,18 @@ pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
     }
     T::give(prediction, scratch);
     done
+}
+
+/// `learn` through the rows of a batch, for learners whose predictions cost more than learning: see `learn_batch`.
+#[inline]
+pub fn learn_each<T: Task, L: Learner<T> + ?Sized>(
+    learner: &mut L,
+    batch: &Batch<'_, T>,
+    scratch: &mut Scratch,
+) -> usize {
+    let refused = (0..batch.len())
+        .find(|&row| learner.learn(batch.rows.at(row), batch.truths[row], batch.weight(row), scratch).is_err());
+    refused.unwrap_or(batch.len())
 }
 
 /// `vote_batch`, row by row.

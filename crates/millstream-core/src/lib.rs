@@ -10,8 +10,11 @@
 //! | feature names, class labels | `schema`, `labels` |
 //! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
 //! | one small model per key | `keyed`; the state of a component as words: `exchange` |
+//! | products of groups of features, made row by row | `interactions` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
+//! | what a policy must do | `policy`; the policies: `bandit` |
+//! | learning without forgetting: stored rows, discriminants, guided networks | `continual` |
 //! | what a sampler must do | `sampler`; the samplers: `sampling` |
 //! | what a sketch must do | `sketch::role`; the sketches: `sketch` |
 //! | JSON of untrusted bodies | `json`; events that wait for a label: `serving` |
@@ -19,11 +22,13 @@
 
 pub mod anomaly;
 pub mod art;
+pub mod bandit;
 pub mod baseline;
 pub mod basis;
 pub mod batch;
 pub mod cluster;
 pub mod compose;
+pub mod continual;
 pub mod covariance;
 pub mod covariance_estimator;
 pub mod declaration;
@@ -41,6 +46,8 @@ pub mod forecaster;
 pub mod forest;
 pub mod generator;
 pub mod held;
+pub mod htm;
+pub mod interactions;
 pub mod json;
 pub mod kernel;
 pub mod key;
@@ -64,9 +71,12 @@ pub mod numeric;
 pub mod optim;
 pub mod parameter;
 pub mod part;
+pub mod policy;
+pub mod policy_evaluation;
 pub mod preprocessing;
 pub mod prototype;
 pub mod registry;
+pub mod rounds;
 pub mod row;
 pub mod sampler;
 pub mod sampling;

@@ -76,7 +76,7 @@ pub enum Kind {
     Name,
     /// A list of feature names: strings or integers.
     Names,
-    /// A list of integers within bounds.
+    /// A list of integers within bounds; one integer is a list of it.
     Integers {
         low: i64,
         high: i64,
@@ -87,6 +87,10 @@ pub enum Kind {
     Table(&'static str),
     /// A class label: bool, int or string.
     Label,
+    /// A list of different labels, at least one.
+    Labels,
+    /// Two numbers, the smaller one first, of at most this size.
+    Range(f64),
     /// Another component: `{"name": …, "parameters": …}`, its name, or the last word of its name in lower case.
     Part(&'static [Role]),
     /// A schedule, or a number within the bounds for a constant one.
@@ -175,6 +179,8 @@ impl Kind {
             Kind::Floats(bounds) => format!("a list of numbers, each {}", bounds.words()),
             Kind::Table(words) => (*words).into(),
             Kind::Label => "a class label (bool, int or str)".into(),
+            Kind::Labels => "a list of different labels (bool, int or str)".into(),
+            Kind::Range(_) => "a pair low < high".into(),
             Kind::Part(roles) => {
                 let words = role_words(roles);
                 format!("{} {words}", if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
@@ -228,7 +234,8 @@ impl Kind {
                 }
             }
             Kind::Integers { low, high } => {
-                let numbers: Option<Vec<i64>> = given.as_array().ok_or_else(refuse)?.iter().map(integer).collect();
+                let given = given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice);
+                let numbers: Option<Vec<i64>> = given.iter().map(integer).collect();
                 match numbers {
                     Some(numbers) if numbers.iter().all(|number| (*low..=*high).contains(number)) => {
                         Ok(numbers.into())
@@ -248,6 +255,16 @@ impl Kind {
             Kind::Label => match given {
                 Value::Bool(_) | Value::String(_) => Ok(given.clone()),
                 _ => integer(given).map(Value::from).ok_or_else(refuse),
+            },
+            Kind::Labels => labels(given).ok_or_else(refuse),
+            Kind::Range(largest) => match given.as_array().map(Vec::as_slice) {
+                Some([low, high]) => match (low.as_f64(), high.as_f64()) {
+                    (Some(low), Some(high)) if low < high && low.abs() <= *largest && high.abs() <= *largest => {
+                        Ok(serde_json::json!([low, high]))
+                    }
+                    _ => Err(refuse()),
+                },
+                _ => Err(refuse()),
             },
             Kind::Portion(words) => match (given.as_str(), given.as_f64(), integer(given)) {
                 (Some(text), ..) if words.contains(&text) => Ok(text.into()),
@@ -274,6 +291,19 @@ impl Kind {
                 .map(Value::from),
         }
     }
+}
+
+/// A list of bools, integers and strings, each once; whole floats become integers.
+fn labels(given: &Value) -> Option<Value> {
+    let label = |label: &Value| match label {
+        Value::Bool(_) | Value::String(_) => Some(label.clone()),
+        _ => integer(label).map(Value::from),
+    };
+    let labels = given.as_array()?.iter().map(label).collect::<Option<Vec<_>>>()?;
+    // True and 1 are one label.
+    let key = |label: &Value| label.as_bool().map_or_else(|| label.clone(), |flag| i64::from(flag).into());
+    let keys: std::collections::BTreeSet<String> = labels.iter().map(|label| key(label).to_string()).collect();
+    (!labels.is_empty() && keys.len() == labels.len()).then(|| labels.into())
 }
 
 /// A list of finite numbers, or a list of such lists.
@@ -381,6 +411,11 @@ pub struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     pub fn new(who: &'a str, values: &'a Map<String, Value>) -> Self {
         Arguments { who, values }
+    }
+
+    /// A copy of all values, to change some of them.
+    pub fn clone_values(&self) -> Map<String, Value> {
+        self.values.clone()
     }
 
     pub fn value(&self, name: &str) -> Result<&'a Value> {

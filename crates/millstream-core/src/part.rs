@@ -30,6 +30,8 @@ pub struct Abilities {
     pub takes_batches: bool,
     /// It predicts many rows at a time faster than one: `Learner::predict_batch`.
     pub predicts_batches: bool,
+    /// It has a score that may be stepped beside others: `Learner::adaptive_score`.
+    pub steps_together: bool,
     /// It follows a gradient, so mini-batches have a meaning: `Learner::mini_batch`.
     pub mini_batches: bool,
     /// A basis directly before it should write orthonormal functions: `BasisFunctions::set_orthonormal`.
@@ -53,6 +55,7 @@ impl Default for Abilities {
             keeps_missing: false,
             takes_batches: false,
             predicts_batches: false,
+            steps_together: false,
             mini_batches: false,
             wants_orthonormal: false,
             undoes: false,
@@ -73,6 +76,7 @@ impl Abilities {
             keeps_missing: self.keeps_missing && other.keeps_missing,
             takes_batches: self.takes_batches || other.takes_batches,
             predicts_batches: self.predicts_batches || other.predicts_batches,
+            steps_together: self.steps_together && other.steps_together,
             mini_batches: self.mini_batches && other.mini_batches,
             wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
             undoes: self.undoes && other.undoes,

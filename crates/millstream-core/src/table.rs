@@ -9,6 +9,7 @@ use std::sync::Arc;
 use prefetch_index::prefetch_index;
 
 use crate::fault::{Fault, Result};
+use crate::interactions::{CrossedRow, CrossedTable, Walker};
 use crate::row::{all_finite, Row, RowBuffer, Sparse};
 use crate::schema::{kind_changed, FeatureKind, Name, Schema, UNSEEN};
 
@@ -35,7 +36,7 @@ impl Column {
 /// Bytes that a cache fetches at once.
 const LINE: usize = 64;
 
-/// A compressed sparse row matrix. Indices ascend within a row and are below `width`.
+/// A compressed sparse row matrix. Indices ascend within a row and are below `width`, unless the rows are crossed.
 #[derive(Clone, Copy)]
 pub struct SparseTable<'a> {
     pub starts: &'a [usize],
@@ -44,9 +45,29 @@ pub struct SparseTable<'a> {
     pub width: usize,
     /// Whether all values are known to be finite, so that `next_row` need not look.
     pub finite: bool,
+    /// For rows that have products of their features too, which a `Walker` makes.
+    pub crossed: Option<CrossedTable<'a>>,
 }
 
 impl<'a> SparseTable<'a> {
+    /// A row in the layout of the table.
+    #[inline]
+    pub fn raw(&self, place: usize) -> Raw<'a> {
+        match self.crossed {
+            None => Raw::Sparse(self.row(place)),
+            Some(crossed) => Raw::Crossed(self.crossed_row(crossed, place)),
+        }
+    }
+
+    /// A row of features with the products to make of them.
+    #[inline]
+    pub fn crossed_row(&self, crossed: CrossedTable<'a>, place: usize) -> CrossedRow<'a> {
+        let Sparse { indices, values, width } = self.row(place);
+        let groups = &crossed.groups[crossed.starts[place]..crossed.starts[place + 1]];
+        CrossedRow { indices, values, groups, interactions: crossed.interactions, width }
+    }
+
+    /// The entries of a row, which are all of it if there are no products.
     #[inline]
     pub fn row(&self, place: usize) -> Sparse<'a> {
         let range = self.starts[place]..self.starts[place + 1];
@@ -66,9 +87,15 @@ impl<'a> SparseTable<'a> {
     /// and brought no news. None for one that is to be refused.
     #[inline]
     pub(crate) fn next_row(&self, place: usize, schema: &Schema) -> Option<Row<'a>> {
+        self.next_made(self.row(place), schema)
+    }
+
+    /// The same for a row that a `Walker` has made.
+    #[inline]
+    pub(crate) fn next_made<'r>(&self, sparse: Sparse<'r>, schema: &Schema) -> Option<Row<'r>> {
         debug_assert!(schema.first_nominal().is_none() && self.width <= schema.len());
-        let sparse = self.row(place);
-        (self.finite || all_finite(sparse.values)).then(|| sparse_row(schema, sparse))
+        let finite = self.finite && self.crossed.is_none();
+        (finite || all_finite(sparse.values)).then(|| sparse_row(schema, sparse))
     }
 }
 
@@ -110,6 +137,7 @@ pub struct Reader<'t> {
     /// How rows hold each category of each column; NaN before it is looked up or admitted.
     codes: Vec<Vec<f64>>,
     buffer: RowBuffer,
+    walker: Walker,
 }
 
 impl<'t> Reader<'t> {
@@ -136,6 +164,7 @@ impl<'t> Reader<'t> {
                 })
                 .collect(),
             buffer: RowBuffer::default(),
+            walker: Walker::default(),
         })
     }
 
@@ -161,12 +190,9 @@ impl<'t> Reader<'t> {
         match raw {
             Raw::Dense(_) if self.settled(schema) => Ok(()),
             Raw::Dense(raw) => self.admit_dense(schema, raw),
-            Raw::Sparse(sparse) => {
-                check_sparse(schema, sparse)?;
-                schema.widen(sparse.width);
-                schema.settle_numbers();
-                Ok(())
-            }
+            Raw::Sparse(sparse) => admit_sparse(schema, sparse),
+            // `row` makes its products and looks at them.
+            Raw::Crossed(row) => admit_sparse(schema, Sparse { indices: &[], values: &[], width: row.width }),
         }
     }
 
@@ -187,6 +213,7 @@ impl<'t> Reader<'t> {
         let raw = match raw {
             Raw::Dense(raw) => raw,
             Raw::Sparse(sparse) => return schema.len() < sparse.width,
+            Raw::Crossed(row) => return schema.len() < row.width,
         };
         self.look_up(schema);
         if self.direct {
@@ -248,6 +275,11 @@ impl<'t> Reader<'t> {
                 self.row_by_slot(schema, raw)
             }
             Raw::Sparse(sparse) => {
+                check_sparse(schema, sparse)?;
+                Ok(sparse_row(schema, sparse))
+            }
+            Raw::Crossed(row) => {
+                let sparse = self.walker.walk(&row);
                 check_sparse(schema, sparse)?;
                 Ok(sparse_row(schema, sparse))
             }
@@ -317,6 +349,7 @@ impl<'t> Reader<'t> {
 pub enum Raw<'a> {
     Dense(&'a [f64]),
     Sparse(Sparse<'a>),
+    Crossed(CrossedRow<'a>),
 }
 
 /// Rows in the layout of the table.
@@ -332,7 +365,7 @@ impl<'a> RawBlock<'a> {
     pub fn row(&self, place: usize) -> Raw<'a> {
         match *self {
             RawBlock::Dense { values, width } => Raw::Dense(&values[place * width..(place + 1) * width]),
-            RawBlock::Sparse { table, from } => Raw::Sparse(table.row(from + place)),
+            RawBlock::Sparse { table, from } => table.raw(from + place),
         }
     }
 
@@ -395,6 +428,13 @@ fn check_number(name: &Name, value: f64) -> Result<()> {
 #[inline]
 fn sparse_row<'r>(schema: &Schema, sparse: Sparse<'r>) -> Row<'r> {
     Row::Sparse(Sparse { width: sparse.width.max(schema.len()), ..sparse })
+}
+
+fn admit_sparse(schema: &mut Schema, sparse: Sparse<'_>) -> Result<()> {
+    check_sparse(schema, sparse)?;
+    schema.widen(sparse.width);
+    schema.settle_numbers();
+    Ok(())
 }
 
 fn check_sparse(schema: &Schema, sparse: Sparse<'_>) -> Result<()> {

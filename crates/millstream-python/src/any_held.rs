@@ -15,7 +15,9 @@ pub trait Kind: Holdable + Send + Sync {
 
 macro_rules! kinds {
     ($($kind:ident of $part:ty),*) => {
+        // Each object of Python holds one of these, and it is moved only when the object is made.
         #[derive(Clone)]
+        #[allow(clippy::large_enum_variant)]
         pub enum AnyHeld {
             $($kind(held::$kind)),*
         }

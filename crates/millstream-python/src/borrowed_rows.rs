@@ -306,6 +306,7 @@ impl<'py> BorrowedRows<'py> {
                     values: values.as_slice(),
                     width: *width,
                     finite: false,
+                    crossed: None,
                 }),
             },
             BorrowedRows::Parsed(rows, width) => {

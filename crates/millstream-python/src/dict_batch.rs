@@ -1,7 +1,8 @@
-//! A model and a small batch of dicts, which is learned to its end without a copy of the model.
+//! A model and a small batch of dicts, which is learned as a whole.
 //!
 //! The batch is rehearsed first: if all its dicts can be admitted and the learner cannot refuse them, nothing needs to be
-//! reverted later. No Python code runs in between, so that Ctrl-C cannot stop it halfway either.
+//! reverted later. Otherwise the model returns to a savepoint after a fault. No Python code runs in between, so that
+//! Ctrl-C cannot stop it halfway either.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::answers::give_one;
 use crate::errors::OrRaise;
-use crate::model_many::broken;
+use crate::model_many::{broken, changed};
 use crate::model_one::probabilities;
 use crate::part::{Guarded, Part};
 use crate::targets::OneTarget;
@@ -27,7 +28,7 @@ const BETWEEN_RELEASES: Duration = Duration::from_millis(2);
 pub type DictExample<'py> = (Bound<'py, PyDict>, OneTarget, f64);
 
 /// Learn examples (x, y, w), predicting each first if `predict` is "class" or "proba"; gives the predictions. None, and
-/// no change, if one of them may be refused or reading it would run Python code.
+/// no change, if one of them is refused or reading it would run Python code.
 pub fn run<'py>(
     part: &Part,
     examples: &Bound<'py, PyList>,
@@ -38,23 +39,40 @@ pub fn run<'py>(
     let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
     let mut buffers = thread_buffers();
     let session = part.session(py)?;
-    if session.blocks.takes_long(examples.len(), LONGEST)
-        || !session.write(py)?.rehearses(&examples, &mut buffers.draft)
-    {
+    if session.blocks.takes_long(examples.len(), LONGEST) {
         return Ok(None);
     }
-    let answers = PyList::empty(py);
+    // A single example is learned or refused as a whole.
+    let single = examples.len() == 1;
+    let before = match single || session.write(py)?.rehearses(&examples, &mut buffers.draft) {
+        true => None,
+        false => Some(changed(py, &session.blocks, |model| model.savepoint())?),
+    };
+    let mut answers = Vec::new();
     let mut released = Instant::now();
     for example in &examples {
-        if let Some(answer) = learn(&mut *session.write(py)?, example, want, &mut buffers)? {
-            answers.append(answer)?;
+        // Not in the head of the match, where the lock would be held until its end.
+        let learned = learn(&mut *session.write(py)?, example, want, &mut buffers);
+        match learned {
+            Ok(answer) => answers.extend(answer),
+            Err(_) if single => return Ok(None),
+            Err(error) => {
+                // The loop in Python says which row it was.
+                let Some(before) = before else { return Err(error) };
+                changed(py, &session.blocks, |model| model.rollback(before))?;
+                session.write(py)?.sync_names(py)?;
+                return Ok(None);
+            }
         }
         if released.elapsed() > BETWEEN_RELEASES {
             py.detach(std::thread::yield_now);
             released = Instant::now();
         }
     }
-    Ok(Some(answers))
+    if let Some(before) = before {
+        changed(py, &session.blocks, |model| model.commit(before))?;
+    }
+    PyList::new(py, answers).map(Some)
 }
 
 /// Read what may run Python code: not under the lock. None if something is not an example.

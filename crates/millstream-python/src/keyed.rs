@@ -1,39 +1,74 @@
-//! One model per key: `millstream._core.Keyed`.
+//! One component per key: what all kinds have in common. `keyed_rows` has the verbs of models, and `keyed_values` those of
+//! forecasters and drift detectors.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::Arc;
 
 use millstream_core::declaration::Role;
-use millstream_core::draft::Draft;
-use millstream_core::held::{self, Job, Root};
-use millstream_core::keyed::{self, Header, KeyedAnswers, KeyedJob, Limits, OwnedKey, SpillFile};
+use millstream_core::detector::DriftDetector;
+use millstream_core::forecaster::Forecaster;
+use millstream_core::held::{Held, Root};
+use millstream_core::keyed::{self, Header, Limits, OwnedKey, Session, SpillFile};
 use millstream_core::labels::Label;
-use millstream_core::row::Want;
-use millstream_core::table::Table;
-use millstream_core::task::Answer;
 use millstream_core::Fault;
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::answers::index_of;
-use crate::any_held::AnyHeld;
-use crate::borrowed_rows::{read_numbers, BorrowedRows};
-use crate::dicts::{read_dict, Keys, Reading};
-use crate::errors::{by, raise, shown, OrRaise};
-use crate::key_column::{read_key, KeyValues};
+use crate::any_held::Kind;
+use crate::errors::{raise, OrRaise};
+use crate::key_column::read_key;
+use crate::keyed_rows::Keyed;
+use crate::keyed_values::{KeyedDriftDetector, KeyedForecaster};
 use crate::labels::show_label;
-use crate::model::Model;
-use crate::part::{ComponentMethods, Part};
-use crate::signals::BETWEEN_SIGNALS;
-use crate::targets::{check_length, ManyTargets, OneTarget, Weight};
-use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+use crate::part::Part;
 
-#[pyclass(frozen, module = "millstream._core")]
-pub struct Keyed {
-    keyed: keyed::Keyed<Root>,
+/// Keyed components of any kind that can be keyed.
+#[derive(Clone)]
+pub enum AnyKeyed {
+    Model(Arc<keyed::Keyed<Root>>),
+    Forecaster(Arc<keyed::Keyed<Box<dyn Forecaster>>>),
+    DriftDetector(Arc<keyed::Keyed<Box<dyn DriftDetector>>>),
+}
+
+/// Do the same with each kind.
+macro_rules! each_keyed {
+    ($any:expr, $keyed:ident => $do:expr) => {
+        match $any {
+            AnyKeyed::Model($keyed) => $do,
+            AnyKeyed::Forecaster($keyed) => $do,
+            AnyKeyed::DriftDetector($keyed) => $do,
+        }
+    };
+}
+
+/// What the classes of all kinds inherit.
+#[pyclass(subclass, frozen, module = "millstream._core")]
+pub struct KeyedParts {
+    any: AnyKeyed,
+}
+
+impl KeyedParts {
+    pub fn new(any: AnyKeyed) -> Self {
+        KeyedParts { any }
+    }
+}
+
+/// The arguments of the constructors that are numbers, and the folder of the spill file. `max_keys` and `max_bytes` are 0
+/// for none.
+pub type Settings = (usize, usize, f64, bool, Option<PathBuf>);
+
+/// Keyed components without keys.
+pub fn build<P: Kind>(
+    py: Python<'_>,
+    template: Held<P>,
+    (max_keys, max_bytes, ttl, has_global, spill): Settings,
+) -> PyResult<Arc<keyed::Keyed<P>>> {
+    let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+    let limits = Limits { max_keys: limit(max_keys), max_bytes: limit(max_bytes), ttl };
+    let spill = spill.map(|folder| SpillFile::create(&folder)).transpose().or_raise(py)?;
+    Ok(Arc::new(keyed::Keyed::new(template, limits, has_global, spill)))
 }
 
 /// Facts about many keys, as columns: keys, counts, times, scored predictions, the sums of their errors, and the order in
@@ -47,65 +82,25 @@ type Facts<'py> = (
     Bound<'py, PyArray1<u64>>,
 );
 
-/// Predictions or None, the labels of their codes, and skipped rows with their messages.
-type Answers<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyList>, Vec<(usize, String)>);
-
-/// A key, a dict, a target, a weight and a time.
-type DictExample<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>, Option<Bound<'py, PyAny>>, Weight, f64);
-
-/// An example that was read.
-struct Example {
-    key: OwnedKey,
-    x: Py<PyDict>,
-    y: OneTarget,
-    w: f64,
-    time: f64,
-}
-
-/// Add a row to an error of ours.
-fn at_row(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
-    let _ = error.value(py).call_method1("at_row", (row,));
-    error
-}
-
 #[pymethods]
-impl Keyed {
-    /// `template` is what new keys begin with, or with `has_global` a copy of it that learns all examples. Limits are
-    /// numbers; `max_keys` and `max_bytes` 0 for none. `spill` is a folder.
-    #[new]
-    fn new(
-        template: &Bound<'_, Model>,
-        max_keys: usize,
-        max_bytes: usize,
-        ttl: f64,
-        has_global: bool,
-        spill: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let py = template.py();
-        let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
-        let limits = Limits { max_keys: limit(max_keys), max_bytes: limit(max_bytes), ttl };
-        let template = template.ask(|held| Ok(held.clone()))?;
-        let spill = spill.map(|folder| SpillFile::create(&folder)).transpose().or_raise(py)?;
-        Ok(Keyed { keyed: keyed::Keyed::new(template, limits, has_global, spill) })
-    }
-
+impl KeyedParts {
     fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.keyed.len())
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.len()))
     }
 
     fn has(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(key) = read_key(value) else { return Ok(false) };
-        Ok(value.py().detach(|| self.keyed.has(key.key())))
+        Ok(value.py().detach(|| each_keyed!(&self.any, keyed => keyed.has(key.key()))))
     }
 
     #[getter]
     fn memory(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.keyed.memory())
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.memory()))
     }
 
     /// Counts of models by what happened to them.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = py.detach(|| self.keyed.counters());
+        let counters = py.detach(|| each_keyed!(&self.any, keyed => keyed.counters()));
         let dict = PyDict::new(py);
         for (name, count) in [
             ("created", counters.created),
@@ -121,40 +116,42 @@ impl Keyed {
 
     /// Number of models in the spill file, and the size of the file in bytes.
     fn spilled(&self, py: Python<'_>) -> (usize, u64) {
-        py.detach(|| self.keyed.spilled())
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.spilled()))
     }
 
     /// Number of models whose state is a list of words, and of those with a component each.
     fn layouts(&self, py: Python<'_>) -> (usize, usize) {
-        py.detach(|| self.keyed.layouts())
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.layouts()))
     }
 
     /// Labels by code, None for a code without a label yet.
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let labels = py.detach(|| self.keyed.labels().clone());
+        let labels = py.detach(|| each_keyed!(&self.any, keyed => keyed.labels().clone()));
         show_labels(py, labels.entries())
     }
 
     /// Set `model`, which is not built yet, to a copy of the model of a key.
     fn copy_to(&self, py: Python<'_>, key: &Bound<'_, PyAny>, model: &Bound<'_, Part>) -> PyResult<()> {
         let owned = read_key(key)?;
-        match py.detach(|| self.keyed.get(owned.key())).or_raise(py)? {
-            Some(found) => model.get().install(py, AnyHeld::Model(found)),
+        each_keyed!(&self.any, keyed => match py.detach(|| keyed.get(owned.key())).or_raise(py)? {
+            Some(found) => model.get().install(py, Kind::into_any(found)),
             None => Err(PyKeyError::new_err(key.clone().unbind())),
-        }
+        })
     }
 
     /// Replace or add the model of a key.
-    fn put(&self, py: Python<'_>, key: &Bound<'_, PyAny>, model: &Bound<'_, Model>) -> PyResult<()> {
+    fn put(&self, py: Python<'_>, key: &Bound<'_, PyAny>, model: &Bound<'_, Part>) -> PyResult<()> {
         let key = read_key(key)?;
-        let model = model.ask(|held| Ok(held.clone()))?;
-        py.detach(|| self.keyed.put(key.key(), model)).or_raise(py)
+        each_keyed!(&self.any, keyed => {
+            let held = model.get().read(py)?.held(py)?.clone();
+            py.detach(|| keyed.put(key.key(), held)).or_raise(py)
+        })
     }
 
     /// Forget a key.
     fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let owned = read_key(key)?;
-        match py.detach(|| self.keyed.remove(owned.key())) {
+        match py.detach(|| each_keyed!(&self.any, keyed => keyed.remove(owned.key()))) {
             true => Ok(()),
             false => Err(PyKeyError::new_err(key.clone().unbind())),
         }
@@ -162,12 +159,12 @@ impl Keyed {
 
     /// Forget all models that are older than `ttl`.
     fn sweep(&self, py: Python<'_>) {
-        py.detach(|| self.keyed.sweep());
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.sweep()));
     }
 
     /// Facts about all keys, in ascending order of keys.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Facts<'py>> {
-        let all: Vec<(OwnedKey, Header)> = py.detach(|| self.keyed.facts_of_all());
+        let all: Vec<(OwnedKey, Header)> = py.detach(|| each_keyed!(&self.any, keyed => keyed.facts_of_all()));
         let keys = PyList::empty(py);
         for (key, _) in &all {
             match key {
@@ -186,77 +183,11 @@ impl Keyed {
         ))
     }
 
-    /// Process rows (see `BorrowedRows`) with the models of their keys: predict them if `predict` is "class" or "proba", and
-    /// learn them if `learn`. Returns (predictions or None, labels by code, skipped rows as [(row, message)]).
-    #[allow(clippy::too_many_arguments)]
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        keys: &Bound<'py, PyAny>,
-        rows: &Bound<'py, PyAny>,
-        y: Option<&Bound<'py, PyAny>>,
-        w: Option<&Bound<'py, PyAny>>,
-        times: Option<&Bound<'py, PyAny>>,
-        predict: Option<&str>,
-        learn: bool,
-        skip: bool,
-        threads: usize,
-    ) -> PyResult<Answers<'py>> {
-        let title = self.keyed.title();
-        let named = |error: PyErr| by(py, error, &title);
-        let borrowed = BorrowedRows::new(rows).map_err(named)?;
-        let table = borrowed.table();
-        let keys = KeyValues::read(keys).map_err(named)?;
-        let column = keys.column().map_err(named)?;
-        check_length(py, &format!("{title}: keys"), Some(column.len()), table.height())?;
-        let targets = ManyTargets::read(py, self.keyed.template().role(), y).map_err(named)?;
-        check_length(py, &format!("{title}: y"), targets.len(), table.height())?;
-        let weights = w.map(read_numbers).transpose().map_err(named)?;
-        check_length(py, &format!("{title}: w"), weights.as_ref().map(Vec::len), table.height())?;
-        let times = times.map(read_numbers).transpose().map_err(named)?;
-        check_length(py, &format!("{title}: times"), times.as_ref().map(Vec::len), table.height())?;
-        let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
-        let job = Job {
-            table: &table,
-            from: 0,
-            to: table.height(),
-            targets: targets.targets(),
-            weights: weights.as_deref(),
-            predicting: want,
-            learning: learn,
-            skip,
-        };
-        // Ctrl-C between two blocks: everything is as before.
-        let interrupted = Mutex::new((Instant::now(), None));
-        let stops = || match interrupted.lock() {
-            Ok(mut last) if last.0.elapsed() > BETWEEN_SIGNALS => {
-                *last = (Instant::now(), Python::attach(|py| py.check_signals().err()));
-                last.1.is_some()
-            }
-            _ => false,
-        };
-        let job = KeyedJob { job, keys: &column, times: times.as_deref(), threads, stops: &stops };
-        let done = py.detach(|| self.keyed.run(&job));
-        if let Some(error) = interrupted.into_inner().ok().and_then(|last| last.1) {
-            return Err(error);
-        }
-        let keyed::KeyedRun { answers, labels, tally } = done.map_err(|fault| {
-            let row = fault.row().unwrap_or_default();
-            raise(py, &targets.explain(fault, row, &title))
-        })?;
-        let skipped = tally.skipped.into_iter().map(|(row, fault)| {
-            let fault = targets.explain(fault, row, &title);
-            (row, fault.message().to_string())
-        });
-        let answers = want.map(|_| self.give(py, answers, table.height())).transpose()?;
-        Ok((answers, show_labels(py, &labels)?, skipped.collect()))
-    }
-
     /// All models as bytes, with a text that `load` returns.
     fn to_bytes<'py>(&self, py: Python<'py>, note: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| {
             let mut bytes = Vec::new();
-            self.keyed.save(&self.keyed.session(), note, &mut bytes).map(|_| bytes)
+            each_keyed!(&self.any, keyed => keyed.save(&keyed.session(), note, &mut bytes)).map(|_| bytes)
         });
         Ok(PyBytes::new(py, &bytes.or_raise(py)?))
     }
@@ -269,70 +200,70 @@ impl Keyed {
 
     /// Models from bytes, and the text that was given with them. `spill` is a folder.
     #[staticmethod]
-    fn load(py: Python<'_>, bytes: &Bound<'_, PyBytes>, spill: Option<PathBuf>) -> PyResult<(Self, String)> {
+    fn load(py: Python<'_>, bytes: &Bound<'_, PyBytes>, spill: Option<PathBuf>) -> PyResult<(Py<Self>, String)> {
         let bytes = bytes.as_bytes();
         let spill = spill.map(|folder| SpillFile::create(&folder)).transpose().or_raise(py)?;
-        let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes, spill)).or_raise(py)?;
-        Ok((Keyed { keyed }, note))
+        match keyed::Keyed::<Root>::role(bytes).or_raise(py)? {
+            Role::Forecaster => {
+                let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes, spill)).or_raise(py)?;
+                Ok((Bound::new(py, KeyedForecaster::of(Arc::new(keyed)))?.into_super().unbind(), note))
+            }
+            Role::DriftDetector => {
+                let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes, spill)).or_raise(py)?;
+                Ok((Bound::new(py, KeyedDriftDetector::of(Arc::new(keyed)))?.into_super().unbind(), note))
+            }
+            _ => {
+                let (keyed, note) = py.detach(|| keyed::Keyed::load(bytes, spill)).or_raise(py)?;
+                Ok((Bound::new(py, Keyed::of(Arc::new(keyed)))?.into_super().unbind(), note))
+            }
+        }
     }
 
     /// Apply the bytes of a delta to models that were just loaded; returns the text that was given with them.
     fn apply(&self, py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
         let bytes = bytes.as_bytes();
-        py.detach(|| self.keyed.apply(&self.keyed.session(), bytes)).or_raise(py)
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.apply(&keyed.session(), bytes))).or_raise(py)
     }
 
     /// Write all models to a new file, or those that changed since the last dump, and wait until they are on the disk.
     /// Returns the number of models.
     fn dump(&self, py: Python<'_>, path: &str, delta: bool, note: &str) -> PyResult<usize> {
-        let unwritable = |error: std::io::Error| {
-            let error = error.to_string();
-            Fault::state(format!("compose.Keyed: cannot write {path}: {error}"))
-        };
-        let written = py.detach(|| {
-            let session = self.keyed.session();
-            let file = std::fs::File::create_new(path).map_err(unwritable)?;
-            let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
-            let models = self.keyed.dump(&session, delta, note, &mut out)?;
-            let finished = out.into_inner().map_err(|error| error.into_error()).and_then(|file| file.sync_all());
-            finished.inspect_err(|_| self.keyed.forget_changes(&session)).map_err(unwritable)?;
-            Ok(models)
-        });
+        let written = py.detach(|| each_keyed!(&self.any, keyed => dump_to(keyed, path, delta, note)));
         written.map_err(|fault: Fault| raise(py, &fault))
     }
 
     /// The next dump must be a full one.
     fn forget_changes(&self, py: Python<'_>) {
-        py.detach(|| self.keyed.forget_changes(&self.keyed.session()));
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.forget_changes(&keyed.session())));
     }
 
     fn can_dump_delta(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.keyed.can_dump_delta())
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.can_dump_delta()))
     }
 
     /// Set the number that distinguishes its dumps from those of all others.
     fn set_series(&self, py: Python<'_>, series: u64) {
-        py.detach(|| self.keyed.set_series(series));
+        py.detach(|| each_keyed!(&self.any, keyed => keyed.set_series(series)));
     }
 
     /// Set `model`, which is not built yet, to a copy of the template.
     fn copy_template(&self, py: Python<'_>, model: &Bound<'_, Part>) -> PyResult<()> {
-        model.get().install(py, AnyHeld::Model(self.keyed.template().clone()))
+        each_keyed!(&self.any, keyed => model.get().install(py, Kind::into_any(keyed.template().clone())))
     }
 
     /// Set `model`, which is not built yet, to a copy of the model that new keys begin with.
     fn copy_prior(&self, py: Python<'_>, model: &Bound<'_, Part>) -> PyResult<()> {
-        model.get().install(py, AnyHeld::Model(py.detach(|| self.keyed.prior())))
+        each_keyed!(&self.any, keyed => model.get().install(py, Kind::into_any(py.detach(|| keyed.prior()))))
     }
 
     /// Whether new keys begin with a model that learns all examples.
     fn has_global(&self) -> bool {
-        self.keyed.has_global()
+        each_keyed!(&self.any, keyed => keyed.has_global())
     }
 
     /// The limits by name, None for none.
     fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Limits { max_keys, max_bytes, ttl } = self.keyed.limits();
+        let Limits { max_keys, max_bytes, ttl } = each_keyed!(&self.any, keyed => keyed.limits());
         let dict = PyDict::new(py);
         dict.set_item("max_keys", Some(max_keys).filter(|&most| most < usize::MAX))?;
         dict.set_item("max_bytes", Some(max_bytes).filter(|&most| most < usize::MAX))?;
@@ -342,210 +273,31 @@ impl Keyed {
 
     /// The description of the template in JSON.
     fn description(&self) -> String {
-        self.keyed.template().description().to_string()
-    }
-
-    /// Learn one dict with the model of a key.
-    #[pyo3(signature = (key, x, y, w, time))]
-    fn learn_one(
-        &self,
-        key: &Bound<'_, PyAny>,
-        x: &Bound<'_, PyDict>,
-        y: Option<&Bound<'_, PyAny>>,
-        w: Weight,
-        time: f64,
-    ) -> PyResult<()> {
-        let example = (key.clone(), x.clone(), y.cloned(), w, time);
-        self.one(x.py(), example, None).map(drop)
-    }
-
-    /// Predict one dict with the model of a key, then learn it. `predict` is "class" or "proba".
-    #[pyo3(signature = (key, x, y, w, time, predict))]
-    fn step_one(
-        &self,
-        key: &Bound<'_, PyAny>,
-        x: &Bound<'_, PyDict>,
-        y: Option<&Bound<'_, PyAny>>,
-        w: Weight,
-        time: f64,
-        predict: &str,
-    ) -> PyResult<Py<PyAny>> {
-        let want = if predict == "proba" { Want::Probabilities } else { Want::Class };
-        let example = (key.clone(), x.clone(), y.cloned(), w, time);
-        self.one(x.py(), example, Some(want))
-    }
-
-    /// Learn dicts with the models of their keys, all of them or none: [(key, dict, target, weight, time)]. Returns the
-    /// predictions if `predict` is given. The error of the first faulty one has its row.
-    fn run_dicts(
-        &self,
-        py: Python<'_>,
-        examples: Vec<DictExample<'_>>,
-        predict: Option<&str>,
-    ) -> PyResult<Vec<Py<PyAny>>> {
-        let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
-        let mut read = Vec::with_capacity(examples.len());
-        for (row, example) in examples.into_iter().enumerate() {
-            read.push(self.example(example).map_err(|error| at_row(py, error, row))?);
-        }
-        let (answers, failed) = py.detach(|| {
-            let session = self.keyed.session();
-            self.keyed.savepoint(&session);
-            let mut answers = Vec::with_capacity(if want.is_some() { read.len() } else { 0 });
-            let mut failed = None;
-            for (row, example) in read.iter().enumerate() {
-                match self.change_one(&session, example, want) {
-                    Ok(Ok(answer)) if want.is_some() => answers.push(answer),
-                    Ok(Ok(_)) => {}
-                    stopped => {
-                        failed = Some((row, stopped));
-                        break;
-                    }
-                }
-            }
-            self.keyed.end(&session, failed.is_none());
-            (answers, failed)
-        });
-        match failed {
-            None => Ok(answers),
-            Some((row, Err(fault))) => Err(raise(py, &fault.at_row(row))),
-            Some((row, Ok(Err(error)))) => Err(at_row(py, error, row)),
-            Some((_, Ok(Ok(_)))) => Ok(answers),
-        }
-    }
-
-    /// Predict one dict with the model of a key: "class", "proba", "score" or "classify".
-    fn predict_one(&self, key: &Bound<'_, PyAny>, x: &Bound<'_, PyDict>, predict: &str) -> PyResult<Py<PyAny>> {
-        let py = x.py();
-        let key = read_key(key)?;
-        let x = x.clone().unbind();
-        // A shard is waited for without the GIL, because Python code may run while it is locked.
-        let asked = py.detach(|| {
-            self.keyed.ask(key.key(), |model| {
-                Python::attach(|py| {
-                    let mut buffers = thread_buffers();
-                    let ThreadBuffers { draft, scratch, answer, .. } = &mut *buffers;
-                    if let Err(error) = read_plain(x.bind(py), model, draft) {
-                        return Ok(Err(error));
-                    }
-                    let want = if predict == "proba" { Want::Probabilities } else { Want::Class };
-                    Ok(match predict {
-                        "score" => Ok(PyFloat::new(py, model.score(draft, scratch)?).into_any().unbind()),
-                        "classify" => {
-                            let score = model.score(draft, scratch)?;
-                            Ok(PyBool::new(py, model.classify(score)?).to_owned().into_any().unbind())
-                        }
-                        _ => {
-                            model.predict(draft, want, answer, scratch)?;
-                            give_answer(py, model, answer, want)
-                        }
-                    })
-                })
-            })
-        });
-        asked.or_raise(py)?
+        each_keyed!(&self.any, keyed => keyed.template().description().to_string())
     }
 }
 
-fn show_labels<'py>(py: Python<'py>, labels: &[Option<Label>]) -> PyResult<Bound<'py, PyList>> {
+/// Write all models to a new file, or those that changed, and wait until they are on the disk.
+fn dump_to<P: Kind>(
+    keyed: &keyed::Keyed<P>,
+    path: &str,
+    delta: bool,
+    note: &str,
+) -> millstream_core::Result<usize> {
+    let unwritable = |error: std::io::Error| {
+        let error = error.to_string();
+        Fault::state(format!("compose.Keyed: cannot write {path}: {error}"))
+    };
+    let session: Session<'_> = keyed.session();
+    let file = std::fs::File::create_new(path).map_err(unwritable)?;
+    let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
+    let models = keyed.dump(&session, delta, note, &mut out)?;
+    let finished = out.into_inner().map_err(|error| error.into_error()).and_then(|file| file.sync_all());
+    finished.inspect_err(|_| keyed.forget_changes(&session)).map_err(unwritable)?;
+    Ok(models)
+}
+
+pub fn show_labels<'py>(py: Python<'py>, labels: &[Option<Label>]) -> PyResult<Bound<'py, PyList>> {
     let labels = labels.iter().map(|label| label.as_ref().map(|label| show_label(py, label)).transpose());
     PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
-}
-
-/// Read a dict against the schema of a model.
-fn read_plain(x: &Bound<'_, PyDict>, model: &held::Model, draft: &mut Draft) -> PyResult<()> {
-    match read_dict(x, model.schema(), &Keys::default(), model.missing_is_zero(), draft)? {
-        Reading::ByKey | Reading::ByText => Ok(()),
-        Reading::NotPlain => {
-            let message = format!("an example cannot be read: {}", shown(x.as_any()));
-            Err(raise(x.py(), &Fault::wrong_type(message)))
-        }
-    }
-}
-
-/// The prediction of a model for one row.
-fn give_answer(py: Python<'_>, model: &held::Model, answer: &Answer, want: Want) -> PyResult<Py<PyAny>> {
-    let label = |code: u32| model.labels().get(code).map(|label| show_label(py, label)).transpose();
-    match model.role() {
-        Role::Clusterer => Ok(index_of(&answer.cluster).into_pyobject(py)?.into_any().unbind()),
-        role if role.predicts_numbers() => Ok(PyFloat::new(py, answer.number).into_any().unbind()),
-        _ if want == Want::Probabilities => {
-            let dict = PyDict::new(py);
-            for (code, &probability) in answer.class.probabilities.iter().enumerate() {
-                if let Some(label) = label(code as u32)? {
-                    dict.set_item(label, probability)?;
-                }
-            }
-            Ok(dict.into_any().unbind())
-        }
-        _ => match answer.class.class {
-            Some(code) => Ok(label(code)?.map_or_else(|| py.None(), Bound::unbind)),
-            None => Ok(py.None()),
-        },
-    }
-}
-
-impl Keyed {
-    /// Learn one example, without the GIL except to read it.
-    fn change_one(
-        &self,
-        session: &keyed::Session<'_>,
-        example: &Example,
-        want: Option<Want>,
-    ) -> Result<PyResult<Py<PyAny>>, Fault> {
-        let mut unread = None;
-        let changed = self.keyed.change(session, example.key.key(), example.time, |model| {
-            Python::attach(|py| {
-                let mut buffers = thread_buffers();
-                let ThreadBuffers { draft, scratch, answer, .. } = &mut *buffers;
-                if let Err(error) = read_plain(example.x.bind(py), model, draft) {
-                    unread = Some(error);
-                    return Err(Fault::value("the example cannot be read"));
-                }
-                let (target, w) = (example.y.target(), example.w);
-                Ok(match want {
-                    Some(want) => {
-                        model.step(draft, target, w, want, answer, scratch)?;
-                        (give_answer(py, model, answer, want), keyed::error_of(model, answer, target))
-                    }
-                    None => {
-                        model.learn(draft, target, w, scratch)?;
-                        (Ok(py.None()), None)
-                    }
-                })
-            })
-        });
-        match unread {
-            Some(error) => Ok(Err(error)),
-            None => changed,
-        }
-    }
-
-    /// Read an example, which may run Python code, before anything is locked.
-    fn example(&self, (key, x, y, w, time): DictExample<'_>) -> PyResult<Example> {
-        let py = x.py();
-        let role = self.keyed.template().role();
-        let y = OneTarget::read(py, role, y.as_ref()).map_err(|error| by(py, error, &self.keyed.title()))?;
-        Ok(Example { key: read_key(&key)?, x: x.unbind(), y, w: w.number().or_raise(py)?, time })
-    }
-
-    /// Learn one example, predicting it first if requested.
-    fn one(&self, py: Python<'_>, example: DictExample<'_>, want: Option<Want>) -> PyResult<Py<PyAny>> {
-        let example = self.example(example)?;
-        py.detach(|| self.change_one(&self.keyed.session(), &example, want)).or_raise(py)?
-    }
-
-    /// Predictions as arrays: numbers, class codes, a matrix of probabilities, or clusters.
-    fn give<'py>(&self, py: Python<'py>, answers: KeyedAnswers, rows: usize) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.keyed.template().role() {
-            Role::Clusterer => {
-                answers.clusters.iter().map(index_of).collect::<Vec<_>>().into_pyarray(py).into_any()
-            }
-            role if role.predicts_numbers() => answers.numbers.into_pyarray(py).into_any(),
-            _ if answers.has_probabilities() => {
-                answers.probabilities.into_pyarray(py).reshape([rows, answers.classes_known])?.into_any()
-            }
-            _ => answers.classes.into_pyarray(py).into_any(),
-        })
-    }
 }

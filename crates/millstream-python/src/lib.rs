@@ -3,8 +3,10 @@
 
 mod answers;
 mod any_held;
+mod arms;
 mod borrowed_rows;
 mod buffer_pool;
+mod contextual;
 mod covariances;
 mod dates;
 mod dict_batch;
@@ -16,6 +18,8 @@ mod http;
 mod json;
 mod key_column;
 mod keyed;
+mod keyed_rows;
+mod keyed_values;
 mod labels;
 mod lock;
 mod model;
@@ -24,7 +28,10 @@ mod model_one;
 mod outcomes;
 mod part;
 mod peak;
+mod policy_estimators;
 mod prequential;
+mod round_batch;
+mod round_reader;
 mod samples;
 mod saved;
 mod series;
@@ -34,6 +41,7 @@ mod sketches;
 mod targets;
 mod text;
 mod thread_buffers;
+mod together;
 mod values;
 mod vocabulary;
 
@@ -44,7 +52,11 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::arms::{Decision, Policy, World};
+    #[pymodule_export]
     use crate::buffer_pool::{BufferPool, ParsedRows};
+    #[pymodule_export]
+    use crate::contextual::ContextualPolicy;
     #[pymodule_export]
     use crate::covariances::CovarianceEstimator;
     #[pymodule_export]
@@ -56,7 +68,11 @@ mod _core {
     #[pymodule_export]
     use crate::json::are_objects;
     #[pymodule_export]
-    use crate::keyed::Keyed;
+    use crate::keyed::KeyedParts;
+    #[pymodule_export]
+    use crate::keyed_rows::Keyed;
+    #[pymodule_export]
+    use crate::keyed_values::{KeyedDriftDetector, KeyedForecaster};
     #[pymodule_export]
     use crate::lock::_forked;
     #[pymodule_export]
@@ -68,7 +84,11 @@ mod _core {
     #[pymodule_export]
     use crate::peak::rank_one_rate;
     #[pymodule_export]
+    use crate::policy_estimators::PolicyEstimator;
+    #[pymodule_export]
     use crate::prequential::Prequential;
+    #[pymodule_export]
+    use crate::round_batch::{RoundBatch, RoundReader};
     #[pymodule_export]
     use crate::samples::Sampler;
     #[pymodule_export]
@@ -84,7 +104,9 @@ mod _core {
     #[pymodule_export]
     use crate::sketches::Sketch;
     #[pymodule_export]
-    use crate::text::{count_lines, hash_feature, hash_words, TextReader};
+    use crate::text::{count_lines, hash_feature, hash_words, SharedFeatures, SharedNames, TextReader};
+    #[pymodule_export]
+    use crate::together::step_together;
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
     #[pymodule_export]
@@ -161,6 +183,21 @@ mod _core {
         use crate::errors::OrRaise;
         let kernel = millstream_core::kernel::Kernel::described(description).or_raise(py)?;
         Ok(numpy::PyArray1::from_vec(py, kernel.texts(text, &texts)))
+    }
+
+    /// The probabilities that a described explorer gives to actions with these predicted rewards, after `t` rounds.
+    #[pyfunction]
+    fn explored<'py>(
+        py: Python<'py>,
+        description: &str,
+        rewards: numpy::PyReadonlyArray1<'py, f64>,
+        t: f64,
+    ) -> PyResult<Bound<'py, numpy::PyArray1<f64>>> {
+        use crate::errors::OrRaise;
+        let described = crate::part::read_description(py, description)?;
+        let probabilities =
+            millstream_core::bandit::contextual::explore::explored(&described, rewards.as_slice()?, t);
+        Ok(numpy::PyArray1::from_vec(py, probabilities.or_raise(py)?))
     }
 
     /// The rate at step `t` of a described schedule, or of a number.

@@ -56,6 +56,17 @@ impl Model {
         guarded.sync_names(slf.py())
     }
 
+    /// Whether the end of a task of its stream means anything to the model.
+    fn _ends_tasks(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|model| Ok(model.ends_tasks()))
+    }
+
+    /// Tell a continual learner that a task of its stream has ended.
+    fn _end_task(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let mut guarded = slf.part().write(slf.py())?;
+        guarded.held_mut::<Root>(slf.py())?.end_task().or_raise(slf.py())
+    }
+
     /// Number of learned examples.
     #[getter]
     fn learned(slf: &Bound<'_, Self>) -> PyResult<u64> {
@@ -205,7 +216,7 @@ impl Model {
     }
 
     /// Learn examples (x, y, w), predicting each first if `predict` is "class" or "proba"; gives the predictions. None, and
-    /// no change, if one of them may be refused or reading it would run Python code.
+    /// no change, if one of them is refused or reading it would run Python code.
     fn _run_dicts<'py>(
         slf: &Bound<'py, Self>,
         examples: &Bound<'py, PyList>,

@@ -87,7 +87,7 @@ fn learn_in_copy(
 }
 
 /// Change the model of a session in one short step.
-fn changed<R>(
+pub fn changed<R>(
     py: Python<'_>,
     blocks: &Blocks<'_, Guarded>,
     work: impl FnOnce(&mut held::Model) -> R + Send,

@@ -104,7 +104,7 @@ impl Forecaster {
 }
 
 /// A value of a series; none if it is missing.
-fn read_value(value: &Bound<'_, PyAny>) -> millstream_core::Result<Option<f64>> {
+pub fn read_value(value: &Bound<'_, PyAny>) -> millstream_core::Result<Option<f64>> {
     if let Ok(float) = value.cast::<PyFloat>() {
         return Ok(Some(float.value()));
     }
@@ -120,7 +120,7 @@ fn read_value(value: &Bound<'_, PyAny>) -> millstream_core::Result<Option<f64>> 
 }
 
 /// The values of a column, with what is wrong with some of them; those and missing ones are NaN.
-fn read_values(ys: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, FxHashMap<usize, Fault>)> {
+pub fn read_values(ys: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, FxHashMap<usize, Fault>)> {
     let (mut numbers, mut bad) = (Vec::new(), FxHashMap::default());
     if let Ok(numbers) = read_numbers(ys) {
         return Ok((numbers, bad));
@@ -135,7 +135,7 @@ fn read_values(ys: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, FxHashMap<usize, Fa
     Ok((numbers, bad))
 }
 
-fn read_horizon(horizon: &Bound<'_, PyAny>) -> millstream_core::Result<usize> {
+pub fn read_horizon(horizon: &Bound<'_, PyAny>) -> millstream_core::Result<usize> {
     let whole = || Fault::wrong_type(format!("horizon must be an integer, got {}", shown(horizon)));
     if horizon.is_instance_of::<PyBool>() {
         return Err(whole());

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millstream._echo import plain, quoted
 from millstream.cli import evaluation, show
+from millstream.cli.contenders import contenders
+from millstream.cli.contracts import CONTRACT_OPTIONS, contract_data, under_contract, write_quarantine
 from millstream.cli.errors import UsageError
 from millstream.cli.look import show_profile
-from millstream.cli.models import MODEL, is_saved, model_of, named, no_rows, suitable
+from millstream.cli.models import MODEL, is_saved, model_of, named, no_rows
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
@@ -23,24 +26,27 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run the command."""
+    from millstream.cli.compatibility import StrictColumns, check_width, learned_columns
+    from millstream.cli.key_columns import with_key_columns
     from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)
     models = _models(given)
     optional = bool(models) and all(model.role.metrics_without_labels for model in models.values())
-    stream = ObservedStream(source_of(given, learning=not optional))
+    read = under_contract(source_of(given, learning=not optional), given)
+    source = with_key_columns(read, given, learned_columns(*models.values()))
+    if given.strict:
+        source = StrictColumns(source, models, given)
+    stream = ObservedStream(source)
     for text in given.model or ():
         name, description = named(text)
         if is_saved(description):
-            from millstream.cli.compatibility import check_width
-
             check_width(models[name or description.strip()], description, stream, given)
     if not models:
-        chosen, _ = suitable(stream, given)
-        models = {text: model_of(text) for text in chosen.role.baselines} | {show.text_of(chosen): chosen}
-        show.remark("no --model given: a model chosen by the target and baselines", given.quiet or given.json)
+        models = contenders(stream, given)
+        show.remark("no --model given: models of several kinds, and baselines", given.quiet or given.json)
     show_profile(given, stream)
-    recorder = evaluation.Recorder(given.predictions) if given.predictions else None
+    recorder = evaluation.Recorder(given.predictions, stream.source) if given.predictions else None
     try:
         results = evaluation.evaluated(given, models, stream, recorder)
     except evaluation.Failed as failed:
@@ -74,7 +80,7 @@ def _told(given: Namespace, results: Any, stream: ObservedStream, recorder: eval
             raise KeyboardInterrupt
         raise InvalidValue(no_rows(given, stream))
     silent = given.quiet or given.json
-    written, well = evaluation.write_pictures(results, given)
+    written, well = evaluation.write_pictures(results, given, stream)
     if given.save and best.scored:
         kept = f", with the {show.counted(best.learned, 'row')} learned so far" if best.interrupted else ""
         well &= evaluation.save(best.model, given.save, silent, kept)
@@ -86,9 +92,13 @@ def _told(given: Namespace, results: Any, stream: ObservedStream, recorder: eval
         written["predictions"] = given.predictions
     if given.json:
         data = {"source": given.source, "target": stream.target, "best": best.name if best.scored else None}
+        differences = results.differences() if best.scored else None
+        data |= contract_data(stream, given)
+        data["differences"] = None if differences is None else differences.to_dict()
         show.say(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
     else:
-        show.say(_closing(given, ranked, stream))
+        show.say(_closing(given, results, stream))
+    write_quarantine(stream, given, silent)
     for what, path in written.items():
         show.remark(f"{what} in {path}", silent)
     constant = evaluation.only_value(stream)
@@ -99,44 +109,60 @@ def _told(given: Namespace, results: Any, stream: ObservedStream, recorder: eval
     return DATA_ERROR if constant or not well else OK
 
 
-def _closing(given: Namespace, ranked: list[Any], stream: ObservedStream) -> str:
+def _closing(given: Namespace, results: Any, stream: ObservedStream) -> str:
+    from millstream.evaluate.differences import verdict
+    from millstream.evaluate.headings import headings
+
+    ranked = results.ranked()
     best = ranked[0]
     first = next(iter(best.values))
-    from millstream.evaluate.headings import headings, score
-
     target = f" → {plain(stream.target)}" if stream.target else ""
     heads = headings(ranked)
+    differences = results.differences() if best.scored else None
     head = ["", *heads.values(), f"{heads[first]}, last {given.window:,}", "rows/s", "memory"]
-    rows = [
-        [
-            f"{place}. {result.name}",
-            *(score(result, name, whole, heads) for name, (whole, _) in result.scores.items()),
-            score(result, first, result.scores[first][1], heads),
-            f"{result.throughput:,.0f}",
-            show.amount(result.memory),
-        ]
-        for place, result in enumerate(ranked, 1)
-    ]
+    if differences is not None:
+        head.insert(2, f"behind ({100 * differences.level:g} %)")
+    rows = [_row(result, place, heads, differences, first) for place, result in enumerate(ranked, 1)]
+    if constant := best.constant:
+        cells = [show.number(constant.get(name, math.nan)) for name in best.values]
+        rows.append(
+            ["best constant", *cells[:1], *([""] if differences is not None else []), *cells[1:], "", "", ""]
+        )
     lines = [show.bold(f"{plain(given.source)}{target}"), "", show.table(head, rows), ""]
     whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
     told = f"best by {heads[first]}: {best.name}" if best.scored else "nothing was scored"
     lines.append(f"{whole}, rows/s is that of each model alone; {told}")
+    if best.scored and (how := verdict(results)):
+        lines.append(how)
     if given.detector:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
-    lines += evaluation.remarks_on(best, stream)
+    lines += evaluation.remarks_on(best, stream, given)
     if best.interrupted:
         lines.append("interrupted: this is the result so far")
     return "\n".join(lines)
 
 
+def _row(result: Any, place: int, heads: dict[str, str], differences: Any, first: str) -> list[str]:
+    """A model in the table."""
+    from millstream.evaluate.headings import score
+
+    cells = [score(result, name, whole, heads) for name, (whole, _) in result.scores.items()]
+    if differences is not None:
+        cells.insert(1, str(differences[result.name]) if result.name in differences else "")
+    last = score(result, first, result.scores[first][1], heads)
+    return [f"{place}. {result.name}", *cells, last, f"{result.throughput:,.0f}", show.amount(result.memory)]
+
+
 COMMAND = Command(
     "compare",
     "evaluate several models in one pass over a source and rank them",
-    "Each model predicts a row before it learns it, in a thread of its own. The results are those of separate\n"
-    "runs. Models are ranked by the first --metric. Without --model, a model chosen by the type of the target\n"
-    "is compared with baselines.",
+    "Each model predicts a row before it learns it, in a thread of its own. The results equal those of separate\n"
+    "runs. Models are ranked by the first --metric, by default the log loss or the squared error. The column\n"
+    '"behind" is the mean difference from the best model with a 95 % interval. Without --model, a linear model,\n'
+    "naive Bayes, a tree and a forest are compared with baselines.",
     (
         *SOURCE_OPTIONS,
+        *CONTRACT_OPTIONS,
         replace(MODEL, many=True, words="a model, name=MODEL, or the file of a saved model; repeatable"),
         Option(("--save",), "save the best model", value="FILE.ms", complete="file", group="model"),
         *evaluation.EVALUATION_OPTIONS,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from millstream import registry
 from millstream.cli.options import COMMON, OK, Command, Option
+from millstream.notation import IN_PYTHON
 
 __all__ = ["COMMAND", "script"]
 
@@ -30,7 +31,9 @@ def words_for(option: Option) -> list[str]:
     if option.complete in ("part", "metric"):
         roles = {"metric"} if option.complete == "metric" else None
         entries = [registry.entry(name) for name in registry.find()]
-        return [entry["name"].rpartition(".")[2] for entry in entries if roles is None or entry["role"] in roles]
+        named = [entry["name"] for entry in entries if roles is None or entry["role"] in roles]
+        named += [name for name, role in IN_PYTHON.items() if roles is None or role in roles]
+        return [name.rpartition(".")[2] for name in sorted(named)]
     return []
 
 

@@ -9,7 +9,6 @@ from argparse import Namespace
 from millstream import notation, registry
 from millstream._echo import quoted
 from millstream.cli.errors import UsageError
-from millstream.cli.list import SOURCE
 from millstream.cli.options import JSON, OK, Command, Option
 from millstream.cli.show import as_json, say
 from millstream.cli.sources import vocabulary
@@ -22,8 +21,8 @@ def main(given: Namespace) -> int:
     """Print one component, by its short or full name."""
     words = vocabulary()
     found = words.named(given.name)
-    if len(found) == 1 and words.role(found[0]) == SOURCE:
-        return _source(found[0], words, as_data=given.json)
+    if len(found) == 1 and found[0] in words.more:
+        return _in_python(found[0], words, as_data=given.json)
     if len(found) > 1:
         raise UsageError(f"{quoted(given.name)} may be {' or '.join(found)}: write it in full")
     try:
@@ -43,8 +42,9 @@ def main(given: Namespace) -> int:
     return OK
 
 
-def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
-    """Print a data set, a generator or a reader."""
+def _in_python(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
+    """Print an entry that is not in the registry: a data set, a reader, or a component written in Python."""
+    role = words.role(name)
     kind = words.class_of(name)
     said = inspect.getdoc(kind) or ""
     parameters = notation.parameters_of(kind)
@@ -56,10 +56,10 @@ def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
             if p.kind is not p.VAR_KEYWORD
         ]
         about = said.partition("\n")[0].removesuffix(".")
-        say(as_json({"name": name, "role": SOURCE, "words": about, "parameters": declared}))
+        say(as_json({"name": name, "role": role, "words": about, "parameters": declared}))
         return OK
     shown = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
-    say(f"{name} ({SOURCE})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
+    say(f"{name} ({role})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
     return OK
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from millstream import notation
 from millstream._echo import quoted
 from millstream._files import write_figure
+from millstream.cli.contenders import metrics_for
 from millstream.cli.errors import UsageError
-from millstream.cli.options import Option, count, delay, grouped, positive
+from millstream.cli.options import KEEP, Option, count, delay, grouped, keyed_stream, positive
 from millstream.cli.show import remark, text_of, warn
 from millstream.cli.skipped import refused, unread
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidNotation, MillstreamError
-from millstream.roles import CLASSIFIER
 
 if TYPE_CHECKING:
     from millstream.cli.observed import ObservedStream
@@ -37,8 +37,9 @@ EVALUATION_OPTIONS = grouped(
     "scoring",
     Option(
         ("--metric",),
-        "metric, such as F1; repeatable (default Accuracy and CohenKappa, with --report also LogLoss; MAE and R2 "
-        "for numbers; AdjustedRand, VMeasure and Silhouette for clusters)",
+        "metric, such as F1; repeatable (default Accuracy and CohenKappa, with --report also LogLoss; PRAUC and "
+        "ROCAUC first if a class is rarer than 1 in 10; MAE and R2 for numbers; LogLoss or RMSE first in "
+        "compare; AdjustedRand, VMeasure and Silhouette for clusters)",
         value="METRIC",
         many=True,
         complete="metric",
@@ -77,11 +78,14 @@ OUTPUT_OPTIONS = grouped(
         value="FILE.csv|parquet|jsonl",
         complete="file",
     ),
+    KEEP,
 )
 
 
 def check_places(given: Namespace) -> None:
     """Check all output files before learning starts."""
+    if given.keep and not given.predictions:
+        raise UsageError("--keep needs --predictions, the file into which the columns are copied")
     check_place(given.report, (".html", ".htm"), what="--report")
     check_place(given.plot, (".png", ".svg", ".pdf"), what="--plot")
     check_place(given.predictions, ENDINGS, what="--predictions")
@@ -103,15 +107,17 @@ def check_places(given: Namespace) -> None:
 class Recorder:
     """Writes predictions as they are made. If writing fails, the run continues, and the error is reported."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, source: Any = None) -> None:
         self.writer = Writer(path)
+        self.source = keyed_stream(source)
         self.error: OSError | None = None
 
     def __call__(self, columns: Mapping[str, Any]) -> None:
+        keys = self.source.take_rows(len(columns["row"])) if self.source is not None else {}
         if self.error is not None:
             return
         try:
-            self.writer.write(columns)
+            self.writer.write({"row": columns["row"], **keys, **columns})
         except OSError as error:
             self.error = error
             warn(f"--predictions: {self.writer.path}: {error.strerror or error}; the run continues without it")
@@ -162,17 +168,16 @@ def evaluated(given: Namespace, models: Any, stream: ObservedStream, recorder: R
     """The result of one run over the stream."""
     from millstream import evaluate
 
-    metrics: list[Any] = [metric_of(text) for text in given.metric or ()]
-    first = next(iter(models.values())) if isinstance(models, dict) else models
-    if not metrics and given.report is not None and first.role == CLASSIFIER:
-        # A report shows the calibration, which needs a metric of probabilities.
-        metrics = [*CLASSIFIER.metrics, "LogLoss"]
+    metrics: list[Any] | None = [metric_of(text) for text in given.metric or ()]
+    several = isinstance(models, dict)
+    first = next(iter(models.values())) if several else models
+    metrics = metrics or metrics_for(first.role, stream, given, ranking=several)
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
     try:
         return evaluate.prequential(
             models,
             stream,
-            metrics or None,
+            metrics,
             delay=given.delay,
             window=given.window,
             warmup=given.warmup or 0,
@@ -220,8 +225,13 @@ def _kept_elsewhere(model: Any, path: str) -> str:
     return f"; the model is in {other} instead"
 
 
-def write_pictures(result: Any, given: Namespace) -> tuple[dict[str, str], bool]:
+def write_pictures(result: Any, given: Namespace, stream: ObservedStream) -> tuple[dict[str, str], bool]:
     """Write the requested report and plot; returns their paths, and whether all succeeded."""
+    # The report includes the messages of the terminal. Weak remarks are among the facts on the columns only.
+    found = [] if stream.profile is None else stream.profile.remarks
+    remarks = [str(remark) for remark in found if not remark.minor]
+    for each in result.values() if hasattr(result, "ranked") else [result]:
+        each.notes = remarks
     written: dict[str, str] = {}
     well = True
     for what, path, write in (("report", given.report, _page), ("plot", given.plot, _plot)):
@@ -258,11 +268,21 @@ def command_line() -> str:
     return shlex.join(["millstream", *sys.argv[1:]])
 
 
-def remarks_on(result: Any, stream: ObservedStream) -> list[str]:
+def remarks_on(result: Any, stream: ObservedStream, given: Namespace) -> list[str]:
     """Remarks on the rows of the source."""
+    from millstream.cli.contracts import contract_lines
     from millstream.cli.look import profile_lines
+    from millstream.evaluate.constants import target_line
 
-    said = [*result.warnings, *profile_lines(stream), *unread(result.unread, result.unread_reasons)]
+    # The target line of the profile has the base rates already.
+    hidden = stream.profile is None or stream.profile_shown or stream.notes_only
+    said = [
+        *filter(None, [target_line(result) if hidden else ""]),
+        *result.warnings,
+        *profile_lines(stream),
+        *contract_lines(stream, given),
+        *unread(result.unread, result.unread_reasons),
+    ]
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 

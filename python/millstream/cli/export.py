@@ -18,16 +18,15 @@ _TARGETS = ("onnx", "c")
 
 def main(given: Namespace) -> int:
     """Write the file, and say what it needs as input."""
-    from millstream import export
+    from millstream.export.files import write_c, write_onnx
     from millstream.export.translation import translate
 
     if given.to not in _TARGETS:
         raise UsageError(f"--to must be onnx or c, got {given.to}")
     out = given.out or str(Path(given.file).with_suffix(f".{given.to}"))
     check_place(out, (f".{given.to}",), what="--out")
-    model = loaded(given.file)
-    exported = translate(model)
-    {"onnx": export.onnx, "c": export.c}[given.to](model, out)
+    exported = translate(loaded(given.file))
+    {"onnx": write_onnx, "c": write_c}[given.to](exported, out)
     data = {
         "out": out,
         "role": exported.role,

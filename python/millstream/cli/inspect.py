@@ -47,8 +47,7 @@ def main(given: Namespace) -> int:
 
 
 def _data(part: Any, path: Path) -> dict[str, Any]:
-    head = path.read_bytes()[:200]
-    writer = re.search(rb"written_by[\xa0-\xbf]([0-9][\w.+-]*)", head)
+    written_by, version = _origin(path.read_bytes())
     data: dict[str, Any] = {
         "file": str(path),
         "name": part.name,
@@ -59,13 +58,24 @@ def _data(part: Any, path: Path) -> dict[str, Any]:
         "classes": list(getattr(part, "classes", ())),
         "memory": part.memory,
         "file_size": path.stat().st_size,
-        "format": int.from_bytes(head[8:12], "little"),
-        "written_by": writer[1].decode() if writer else None,
+        "format": version,
+        "written_by": written_by,
         "version": millstream.__version__,
     }
     if callable(getattr(part, "get", None)):
         data["value"] = float(part.get())
     return data
+
+
+def _origin(data: bytes) -> tuple[str | None, int]:
+    """The version of the package that wrote a file, and the version of its format."""
+    from millstream.compose.pipeline_file import MARK, file_version
+
+    # The compiled steps of a pipeline with steps in Python have the version of the package.
+    is_pipeline = data.startswith(MARK)
+    version = file_version(data) if is_pipeline else int.from_bytes(data[8:12], "little")
+    writer = re.search(rb"written_by[\xa0-\xbf]([0-9][\w.+-]*)", data if is_pipeline else data[:200])
+    return (writer[1].decode() if writer else None), version
 
 
 def _replacements(part: Any) -> list[tuple[str, str]]:

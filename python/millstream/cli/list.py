@@ -13,6 +13,7 @@ from millstream.cli.options import JSON, OK, Command, Option
 from millstream.cli.show import as_json, say
 from millstream.cli.sources import vocabulary
 from millstream.errors import MillstreamError
+from millstream.notation import IN_PYTHON, Vocabulary
 
 __all__ = ["COMMAND", "SOURCE"]
 
@@ -40,6 +41,9 @@ def main(given: Namespace) -> int:
         raise UsageError(str(error).replace("role must be one of", f"role must be one of {SOURCE},")) from None
     if role == SOURCE:
         entries = _sources()
+    else:
+        more = (_in_python(name) for name in IN_PYTHON if name.startswith(module))
+        entries = sorted([*entries, *(one for one in more if role in (None, one["role"]))], key=_name_of)
     if given.json:
         say(as_json(entries))
         return OK
@@ -51,20 +55,32 @@ def main(given: Namespace) -> int:
     return OK
 
 
+def _name_of(entry: dict[str, Any]) -> str:
+    return str(entry["name"])
+
+
+def _in_python(name: str) -> dict[str, Any]:
+    """The entry of a component written in Python."""
+    said = (inspect.getdoc(Vocabulary().class_of(name)) or "").partition("\n")[0].removesuffix(".")
+    return {"name": name, "role": str(IN_PYTHON[name]), "words": said, "merge": "none"}
+
+
 def _sources() -> list[dict[str, Any]]:
     """Data sets, generators and readers."""
     words = vocabulary()
     made = [dict(registry.entry(name)) for name in registry.find() if registry.entry(name)["role"] == "generator"]
-    about = {name: (inspect.getdoc(words.class_of(name)) or "").partition("\n")[0] for name in words.more}
+    named = [name for name in words.more if name not in IN_PYTHON]
+    about = {name: (inspect.getdoc(words.class_of(name)) or "").partition("\n")[0] for name in named}
     return [{"name": name, "role": SOURCE, "words": said.removesuffix(".")} for name, said in about.items()] + made
 
 
 COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
-    "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, sampler, transformer, metric,\n"
-    "statistic, covariance_estimator, sketch, drift_detector, feature_drift_detector, optimizer, loss, schedule,\n"
-    "kernel, search_engine; source lists data sets, generators and readers.\n"
+    "Roles are classifier, regressor, anomaly_detector, clusterer, forecaster, policy, sampler, transformer,\n"
+    "metric, statistic, covariance_estimator, policy_estimator, sketch, drift_detector,\n"
+    "feature_drift_detector, optimizer, loss, schedule, kernel, search_engine, explorer, buffer; source\n"
+    "lists data sets, generators and readers.\n"
     "The name of a module, such as tree, lists its components.\n"
     "The third column says how exactly models of parts of a stream can be merged.",
     (

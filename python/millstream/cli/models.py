@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from millstream.cli.observed import ObservedStream
     from millstream.stream import Stream
 
-__all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable"]
+__all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable", "text_columns"]
 
 MODEL = Option(
     ("--model", "-m"),
@@ -68,7 +68,12 @@ def predictor(path: str) -> Any:
 
 
 def no_rows(given: Namespace, stream: Stream) -> str:
-    """The message for a source without rows."""
+    """The message for a source without rows. If all rows are in quarantine, they are written."""
+    from millstream.cli.contracts import violations_of, write_quarantine
+
+    if violations := violations_of(stream, given):
+        write_quarantine(stream, given, given.quiet if hasattr(given, "quiet") else given.json)
+        return f"{given.source}: no row follows the contract {given.contract}: {'; '.join(violations)}"
     aside = getattr(stream, "skipped", None)
     if aside is not None and aside.count:
         return f"{given.source}: no row could be read; the first error: {aside.reasons[0]}"
@@ -86,17 +91,28 @@ def suitable(stream: ObservedStream, given: Namespace) -> tuple[Any, str]:
         raise InvalidValue(no_rows(given, stream))
     if first.y is None:
         raise UsageError("no target to choose a model by: pass --model")
-    text, why = _suitable_for(first.y, isinstance(first.X, Sparse))
+    text, why = _suitable_for(first.y, isinstance(first.X, Sparse), text_columns(stream))
     return notation.parse(text), why
 
 
-def _suitable_for(y: Any, sparse: bool) -> tuple[str, str]:
+def text_columns(stream: ObservedStream) -> list[str]:
+    """The columns declared as texts."""
+    profile = stream.profile
+    return [] if profile is None else [name for name, each in profile.columns.items() if each.stated == "text"]
+
+
+def _suitable_for(y: Any, sparse: bool, texts: list[str]) -> tuple[str, str]:
     from millstream import _frames
     from millstream.cli.observed import distinct
 
     before = "" if sparse else "StandardScaler | "
+    if texts:
+        # The columns of two hashers would be the same.
+        step = "HashingVectorizer" if len(texts) == 1 else "TFIDF"
+        words = " + ".join(f"{step}(on={name!r})" for name in texts)
+        before = f"({words} + (Drop({texts!r}) | StandardScaler)) | "
     # Most of many sparse features are rare and need larger steps.
-    steps = "(optimizer=AdaGrad)" if sparse else ""
+    steps = "(optimizer=AdaGrad)" if sparse or texts else ""
     values = distinct(y, _MOST_CLASSES + 1)
     column = _frames.targets(y)
     kind = getattr(column, "dtype", None) and column.dtype.kind

@@ -1,4 +1,4 @@
-"""A stream that is inspected before and during learning."""
+"""A stream that is profiled before and during learning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ObservedStream"]
 
 
 class ObservedStream(Derived):
-    """The examples of a stream, with the profile of its first chunk. Records whether the target ever changed."""
+    """The examples of a stream, with their profile. Records whether the target ever changed."""
 
     def __init__(self, source: Stream) -> None:
         super().__init__(source)
@@ -31,10 +31,16 @@ class ObservedStream(Derived):
         self.rows = 0
         #: The only value of the target so far; None once there was another.
         self.only: list[Any] | None = []
-        #: The profile of the first chunk; None before it is read.
+        #: The profile of the rows so far, and of the first chunk before they are learned.
         self.profile: Profile | None = None
         #: Whether the profile was printed before the run.
         self.profile_shown = False
+        #: Column and option of each remark that was printed.
+        self.notes_shown: set[tuple[str, str]] = set()
+        #: Whether this pass is the first one; later passes have the same rows.
+        self._is_first_pass = True
+        #: Whether the rows are learned.
+        self.is_learned = True
         #: Whether only the probable mistakes are part of the result, not the whole profile.
         self.notes_only = False
 
@@ -54,9 +60,12 @@ class ObservedStream(Derived):
 
     def _describe(self, chunk: Chunk) -> None:
         from millstream.stream.profiling import Profile
+        from millstream.stream.profiling.stream_profile import made_of, omitted_of
 
-        kinds = getattr(self.source, "schema", None) if self.source.repeatable else None
-        self.profile = Profile(self.target, kinds)
+        if self.profile is None:
+            kinds = getattr(self.source, "schema", None) if self.source.repeatable else None
+            self.profile = Profile(self.target, kinds)
+            self.profile.omitted, self.profile.made = omitted_of(self.source), made_of(self.source)
         self.profile.update(chunk)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -64,14 +73,16 @@ class ObservedStream(Derived):
         self._first = self._rest = None
         with owned(self.source.chunks() if rest is None else rest) as chunks:
             if first is not None:
+                # Its profile was made when it was read.
                 yield self._watch(first)
             del first
             for chunk in chunks:
+                if self._is_first_pass:
+                    self._describe(chunk)
                 yield self._watch(chunk)
+        self._is_first_pass = False
 
     def _watch(self, chunk: Chunk) -> Chunk:
-        if self.profile is None:
-            self._describe(chunk)
         self.rows += len(chunk)
         if self.only is not None and chunk.y is not None and len(chunk):
             values = distinct(chunk.y, 2) + self.only

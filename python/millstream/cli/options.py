@@ -164,6 +164,28 @@ def pair(text: str, form: str = "COLUMN=KIND") -> tuple[str, str]:
     return name, value
 
 
+KEEP = Option(
+    ("--keep",),
+    "comma-separated columns, such as an id, to copy into the predictions; not used as features, unless a saved "
+    "model has learned them",
+    value="COLUMNS",
+    many=True,
+    group="output",
+)
+
+
+def kept_names(given: argparse.Namespace) -> list[str]:
+    """The columns of --keep."""
+    return [name for text in getattr(given, "keep", None) or () for name in text.split(",") if name]
+
+
+def keyed_stream(stream: Any) -> Any:
+    """The stream of --keep within a derived one; None if there is none."""
+    while stream is not None and not hasattr(stream, "take_rows"):
+        stream = getattr(stream, "source", None)
+    return stream
+
+
 #: For every command.
 COMMON = (Option(("--debug",), "show the traceback of an error; same as MILLSTREAM_DEBUG=1", group="output"),)
 JSON = Option(("--json",), "print the result as JSON", group="output")

@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli import show
+from millstream.cli.contracts import (
+    CONTRACT_OPTIONS,
+    contract_data,
+    contract_lines,
+    under_contract,
+    write_quarantine,
+)
 from millstream.cli.errors import UsageError
+from millstream.cli.look import profile_lines, show_profile
 from millstream.cli.models import no_rows, predictor
-from millstream.cli.options import OK, QUIET, Command, Option
+from millstream.cli.options import KEEP, OK, QUIET, Command, Option, keyed_stream
 from millstream.cli.skipped import refused, unread
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
@@ -18,6 +26,7 @@ from millstream.errors import InvalidValue, MillstreamError
 from millstream.roles import Answer, Truth
 
 if TYPE_CHECKING:
+    from millstream.cli.observed import ObservedStream
     from millstream.stream import Chunk, Stream
 
 __all__ = ["COMMAND"]
@@ -25,15 +34,23 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run the command."""
+    from millstream.cli.compatibility import StrictColumns, learned_columns
+    from millstream.cli.key_columns import with_key_columns
+    from millstream.cli.observed import ObservedStream
+
     if not given.load:
         raise UsageError("no model given: pass --load FILE.ms")
     check_place(given.out, ENDINGS, what="--out")
     check_apart({"SOURCE": given.source, "--out": given.out})
     check_apart({"--load": given.load, "--out": given.out})
     model = predictor(given.load)
-    stream = source_of(given, learning=False)
-    if given.limit is not None:
-        stream = stream.take(given.limit)
+    read = under_contract(source_of(given, learning=False), given)
+    source = with_key_columns(read, given, learned_columns(model))
+    if given.strict:
+        source = StrictColumns(source, {given.load: model}, given)
+    stream = ObservedStream(source if given.limit is None else source.take(given.limit))
+    stream.is_learned = False
+    show_profile(given, stream)
     begun = time.perf_counter()
     refusals = Refusals()
     with Writer(given.out, "jsonl" if given.json and given.out == "-" else None) as writer:
@@ -48,20 +65,24 @@ def main(given: Namespace) -> int:
         rows = writer.rows
     if not rows:
         raise InvalidValue(no_rows(given, stream))
-    return _told(given, rows, time.perf_counter() - begun, getattr(stream, "skipped", None), refusals)
+    return _told(given, rows, time.perf_counter() - begun, stream, refusals)
 
 
 def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusals: Refusals) -> None:
-    from millstream.cli.compatibility import check_known, check_width
+    from millstream.cli.compatibility import check_known, check_width, differing_columns
 
     check_width(model, given.load, stream, given)
     truths: bool | None = None
     for chunk in stream.chunks():
         if truths is None:
             check_known(model, given.load, chunk, given)
+            for line in differing_columns(model, given.load, chunk, given):
+                show.remark(line, given.quiet)
             # The columns of the output are fixed by the first chunk.
             truths = _has_truths(chunk, given)
         columns = _columns(model, chunk, writer.rows, given, refusals, truths)
+        if (keyed := keyed_stream(stream)) is not None:
+            columns = {"row": columns["row"], **keyed.take_rows(len(chunk)), **columns}
         if len(columns["row"]):
             writer.write(columns)
 
@@ -93,11 +114,17 @@ class Refusals:
             self.reasons.append((row, str(error).removeprefix("row 0: ")))
 
 
-def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Refusals) -> int:
-    """Report the numbers of rows."""
+def _told(given: Namespace, rows: int, seconds: float, stream: ObservedStream, refusals: Refusals) -> int:
+    """Report the numbers of rows and probable mistakes in them."""
+    aside = stream.skipped
     count, reasons = (0, []) if aside is None else (aside.count, aside.reasons)
     why = [f"row {row}: {reason}" for row, reason in refusals.reasons]
     lines = unread(count, reasons) + refused(refusals.count, why, "without a prediction")
+    if not given.json:
+        # The result is a table of predictions, so the full profile is shown only on a terminal.
+        stream.notes_only = True
+        lines += profile_lines(stream) + contract_lines(stream, given)
+    write_quarantine(stream, given, given.quiet or given.json)
     if given.out != "-":
         told = f"{show.counted(rows, 'row')} in {seconds:.3g} s ({rows / seconds:,.0f} rows/s)"
         show.remark(f"{told}; predictions in {given.out}", given.quiet or given.json)
@@ -106,6 +133,7 @@ def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Ref
             data |= {"skipped": count + refusals.count, "unread": count, "unread_reasons": reasons}
             refusals_data = [{"row": row, "reason": reason} for row, reason in refusals.reasons]
             data |= {"refused": refusals.count, "refusals": refusals_data, "files": {"out": given.out}}
+            data |= contract_data(stream, given)
             show.say(show.as_json(data))
             return OK
     for line in lines:
@@ -203,6 +231,7 @@ COMMAND = Command(
     "is not used as a feature.",
     (
         *SOURCE_OPTIONS,
+        *CONTRACT_OPTIONS,
         Option(("--load",), "file of the saved model", value="FILE.ms", complete="file", group="model"),
         Option(
             ("--out",),
@@ -212,6 +241,7 @@ COMMAND = Command(
             complete="file",
             group="output",
         ),
+        KEEP,
         Option(("--proba",), "write the probability of each class in a column of its own", group="output"),
         Option(("--json",), "print JSON lines; with --out, print a summary as JSON", group="output"),
         QUIET,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from argparse import Namespace
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._echo import plain
 from millstream.cli import evaluation, show
+from millstream.cli.contracts import CONTRACT_OPTIONS, contract_data, under_contract, write_quarantine
 from millstream.cli.errors import UsageError
 from millstream.cli.look import show_profile
 from millstream.cli.models import MODEL, is_saved, model_of, no_rows, predictor, suitable
@@ -25,15 +27,19 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run the command."""
+    from millstream.cli.compatibility import StrictColumns, check_width, learned_columns
+    from millstream.cli.key_columns import with_key_columns
     from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)
     model, why = _model(given)
     optional = model is not None and bool(model.role.metrics_without_labels)
-    stream = ObservedStream(source_of(given, learning=not optional))
+    read = under_contract(source_of(given, learning=not optional), given)
+    source = with_key_columns(read, given, learned_columns(model))
+    if given.strict:
+        source = StrictColumns(source, {given.resume or given.model or "": model}, given)
+    stream = ObservedStream(source)
     if given.resume or is_saved(given.model):
-        from millstream.cli.compatibility import check_width
-
         check_width(model, given.resume or given.model, stream, given)
     if stream.endless and given.limit is None and not given.follow and given.passes > 1:
         raise UsageError("--passes needs --limit, because the source is infinite")
@@ -45,7 +51,7 @@ def main(given: Namespace) -> int:
     show_profile(given, stream)
     if why:
         show.remark(f"{show.text_of(model)}  ({why})", silent)
-    recorder = evaluation.Recorder(given.predictions) if given.predictions else None
+    recorder = evaluation.Recorder(given.predictions, stream.source) if given.predictions else None
     before = getattr(model, "learned", 0)
     try:
         result = evaluation.evaluated(given, model, stream, recorder)
@@ -97,7 +103,7 @@ def _told(
         show.say(_closing(given, result, stream, failed is not None))
         show.say(end="", flush=True)
     code = OK
-    written, well = evaluation.write_pictures(result, given)
+    written, well = evaluation.write_pictures(result, given, stream)
     if given.save:
         kept = f", with the {show.counted(result.learned, 'row')} learned before the error" if failed else ""
         if evaluation.save(result.model, given.save, silent, kept):
@@ -114,7 +120,9 @@ def _told(
             well = False
     if given.json:
         data = {"source": given.source, "target": stream.target, **show.result_data(result)}
+        data |= contract_data(stream, given)
         show.say(show.as_json({**data, "files": written}))
+    write_quarantine(stream, given, silent)
     for what in ("report", "plot", "predictions"):
         if what in written:
             show.remark(f"{what} in {written[what]}", silent)
@@ -132,15 +140,20 @@ def _told(
 def _closing(given: Namespace, result: Any, stream: ObservedStream, failed: bool) -> str:
     target = f" → {plain(stream.target)}" if stream.target else ""
     lines = [show.bold(f"{plain(given.source)}{target}") + f"  {plain(show.text_of(result.model), 1000)}", ""]
-    titles = result.titles
-    rows = [[titles[name], show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
-    lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
+    titles, constant = result.titles, result.constant
+    rows = [
+        [titles[name], show.number(whole), show.number(last), show.number(constant.get(name, math.nan))]
+        for name, (whole, last) in result.scores.items()
+    ]
+    head = ["", "all rows", f"last {given.window:,}", "best constant"]
+    columns = len(head) if constant else len(head) - 1
+    lines.append(show.table(head[:columns], [row[:columns] for row in rows]))
     lines += ["", f"{show.rows_line(result)}; model size {show.amount(result.memory)}"]
     if late := show.delay_line(result):
         lines.append(late)
     if given.detector:
         lines.append(show.drift_line(result))
-    lines += evaluation.remarks_on(result, stream)
+    lines += evaluation.remarks_on(result, stream, given)
     if result.interrupted:
         lines.append(f"{'stopped by an error' if failed else 'interrupted'}: this is the result so far")
     return "\n".join(lines)
@@ -154,7 +167,7 @@ def _how_to_go_on(given: Namespace, done: int, words: str = "to continue") -> st
         # The processed rows are not the first ones.
         return f"the model is saved in {given.save}; continue with --resume {given.save}"
     line = ["millstream", "run", given.source]
-    for option in SOURCE_OPTIONS:
+    for option in (*SOURCE_OPTIONS, *CONTRACT_OPTIONS):
         name = option.names[0]
         # The learned rows are skipped, and the limit decreases by their number.
         if not option.is_argument and name not in ("--skip", "--limit"):
@@ -189,6 +202,7 @@ COMMAND = Command(
     "model is chosen by the type of the target.",
     (
         *SOURCE_OPTIONS,
+        *CONTRACT_OPTIONS,
         # All values are kept, so that a second one can be refused.
         replace(MODEL, many=True),
         *grouped(

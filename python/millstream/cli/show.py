@@ -180,6 +180,8 @@ def result_data(result: Any) -> dict[str, Any]:
         "name": result.name,
         "model": text_of(result.model),
         "metrics": {name: _score(result, name, *score) for name, score in result.scores.items()},
+        "constant": result.constant,
+        "base_rates": result.base_rates,
         "warnings": result.warnings,
         "rows": result.rows,
         "scored": result.scored,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._echo import plain, quoted
 from millstream.cli.errors import UsageError
-from millstream.cli.options import Option, count, grouped, pair, positive, setting
+from millstream.cli.options import Option, count, grouped, kept_names, pair, positive, setting
 from millstream.cli.readers import not_taken, reader_of
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
@@ -46,9 +46,15 @@ SOURCE_OPTIONS = (
         Option(("--drop",), "columns to ignore, separated by commas; repeatable", value="COLUMNS", many=True),
         Option(
             ("--types",),
-            "override the type of a column: number, nominal, text or time; repeatable",
+            "override the type of a column: number, nominal, text, time or time:%%d.%%m.%%Y; repeatable",
             value="COLUMN=KIND",
             kind=pair,
+            many=True,
+        ),
+        Option(
+            ("--calendar",),
+            "column of times that becomes hour, weekday, day of the year and time since the last row; repeatable",
+            value="COLUMN",
             many=True,
         ),
         Option(("--format",), "file format, if it cannot be detected", value="FORMAT"),
@@ -122,6 +128,8 @@ def source_of(given: Namespace, *, learning: bool = True) -> Stream:
     found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
     if learning and found.target is None and _is_table(found):
         raise UsageError(f"no target given: pass --target COLUMN{choice(found)}")
+    for name in given.calendar or ():
+        found = found.calendar(name, keep=name in kept_names(given))
     if given.skip:
         found = found.skip(given.skip)
     if given.shuffle:

@@ -1,6 +1,6 @@
-"""Conversion of models from and to River and scikit-learn.
+"""Conversion of models from and to River and scikit-learn, of Vowpal Wabbit's options, and PyTorch modules.
 
-River or scikit-learn is needed only to call the functions of this module.
+River, scikit-learn or PyTorch is needed only to call what concerns it.
 
 Examples
 --------
@@ -15,17 +15,29 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._echo import quoted
+from millstream._other_names import unknown_name
 from millstream.base import Label, Model
+from millstream.compat import torch
+from millstream.compat.vw_line import Translation, translate
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
 
 #: Roles that River and scikit-learn have too.
 _ROLES = (CLASSIFIER, REGRESSOR, TRANSFORMER)
 
-__all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn"]
+__all__ = [
+    "convert_river_to_sklearn",
+    "convert_sklearn_to_river",
+    "from_river",
+    "from_sklearn",
+    "from_vw",
+    "to_river",
+    "to_sklearn",
+    "torch",
+]
 
 
 def to_river(model: Model) -> Any:
@@ -143,6 +155,43 @@ def from_sklearn(
     return models.wrap(estimator, classes, features, batch_size)  # type: ignore[no-any-return]
 
 
+def from_vw(line: str, show: bool = True) -> Translation:
+    """A reader and a model for a line of Vowpal Wabbit's options, and the Python that makes them.
+
+    It prints the Python, after a sentence on each option that has no exact counterpart. The result unpacks to the
+    reader and the model, and has both with `code` and `notes` as attributes. The reader is a stream if the line
+    has a file (`-d`), else a function that makes one of a path. An option that VW does not have is an error.
+
+    Parameters
+    ----------
+    line
+        The options, with or without `vw` in front.
+    show
+        Whether to print the Python.
+
+    Examples
+    --------
+    >>> import io
+    >>> from millstream import compat, evaluate
+    >>> reader, model = compat.from_vw("-q ui -b 20 --loss_function logistic --quiet")
+    # --quiet: nothing is printed.
+    from millstream import evaluate, linear_model, stream
+    <BLANKLINE>
+    reader = stream.read_vw("train.vw", bits=20, interactions=["ui"])
+    model = linear_model.LogisticRegression(optimizer="adaptive", intercept=False)
+    result = evaluate.prequential(model, reader)
+    >>> ann, bob = "1 |user ann |item red\\n-1 |user ann |item blue\\n", "-1 |user bob |item red\\n"
+    >>> text = ann + bob + "1 |user bob |item blue\\n"
+    >>> result = evaluate.prequential(model, reader(io.StringIO(text * 50)))
+    >>> result["Accuracy"] > 0.9
+    True
+    """
+    translation = translate(line)
+    if show:
+        print(translation)  # noqa: T201
+    return translation
+
+
 def _need(library: str, function: str) -> None:
     try:
         importlib.import_module(library)
@@ -154,3 +203,17 @@ def _need(library: str, function: str) -> None:
 def _check_ours(model: Any, function: str) -> None:
     if not isinstance(model, Model) or getattr(model, "role", None) not in _ROLES:
         raise InvalidType(f"compat.{function}: model must be {one_of(_ROLES)} of millstream, got {quoted(model)}")
+
+
+def convert_river_to_sklearn(estimator: Any) -> Any:
+    """River's name for `to_sklearn`; models of River are converted too."""
+    return to_sklearn(from_river(estimator) if type(estimator).__module__.startswith("river.") else estimator)
+
+
+def convert_sklearn_to_river(estimator: Any, classes: Sequence[Label] | None = None) -> Model:
+    """River's name for `from_sklearn`, which returns a model of millstream."""
+    return from_sklearn(estimator, classes)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -13,7 +13,7 @@ from millstream._dates import in_seconds
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 
-__all__ = ["Split", "key_list", "key_values", "split_dict", "split_rows"]
+__all__ = ["Split", "first_rows", "key_list", "key_times", "key_values", "split_dict", "split_rows"]
 
 
 class Split:
@@ -155,15 +155,15 @@ def split_rows(who: str, X: Any, key: Any, keys: Any, time: Any, times: Any) -> 
                 if library == "polars"
                 else X.drop_columns(drop)
             )
-        return Split(_frames.take_apart(X), key_values(keys), _times(times))
+        return Split(_frames.take_apart(X), key_values(keys), key_times(times))
     rows = _frames.take_apart(X)
     if keys is not None:
-        return Split(rows, key_values(keys), _times(times))
+        return Split(rows, key_values(keys), key_times(times))
     if rows[0] == "matrix" and isinstance(key, int) and 0 <= key < rows[1].shape[1]:
         others = [column for column in range(rows[1].shape[1]) if column not in (key, time)]
         seconds = rows[1][:, time] if times is None and isinstance(time, int) else times
         columns = [(column, rows[1][:, column], None) for column in others]
-        return Split(("columns", columns, len(rows[1])), rows[1][:, key], _times(seconds))
+        return Split(("columns", columns, len(rows[1])), rows[1][:, key], key_times(seconds))
     raise InvalidType(f"{who}: rows without a column {quoted(key)} need keys=…, one for each row")
 
 
@@ -172,7 +172,7 @@ def _seconds(frame: Any, name: Any) -> Any:
     return column[1]
 
 
-def _times(times: Any) -> Any:
+def key_times(times: Any) -> Any:
     """Times in seconds; NaN for none."""
     if times is None:
         return None
@@ -222,3 +222,18 @@ def key_list(keys: Any) -> list[Any]:
     text = data.tobytes()
     found = [text[start:end].decode() for start, end in itertools.pairwise(starts)]
     return found if valid is None else [key if ok else None for key, ok in zip(found, valid, strict=True)]
+
+
+def first_rows(part: Any, rows: int) -> Any:
+    """The first rows of a column, of a tuple of columns, or of a batch."""
+    if part is None or not isinstance(part, tuple):
+        return None if part is None else part[:rows]
+    if part[0] == "texts":
+        return ("texts", part[1][: rows + 1], part[2], None if part[3] is None else part[3][:rows])
+    if part[0] == "codes":
+        return ("codes", part[1][:rows], part[2])
+    if part[0] == "integers":
+        return ("integers", part[1][:rows], part[2][:rows])
+    if part[0] == "matrix":
+        return ("matrix", part[1][:rows])
+    return ("columns", [(name, values[:rows], categories) for name, values, categories in part[1]], rows)

@@ -11,7 +11,10 @@ from millstream.roles import Answer, role_of
 
 __all__ = ["check_template", "is_native"]
 
-_POSSIBLE = "a classifier, regressor, anomaly detector or clusterer, alone or at the end of a pipeline"
+_POSSIBLE = (
+    "a classifier, regressor, anomaly detector or clusterer, alone or at the end of a pipeline, a forecaster or "
+    "a drift detector"
+)
 
 
 def check_template(who: str, template: Any) -> None:
@@ -24,6 +27,8 @@ def check_template(who: str, template: Any) -> None:
         raise InvalidType(
             f"{who}: keyed models cannot be keyed again: make one key of both, such as 'shop/sensor'"
         )
+    if is_native(template) and isinstance(template, (_core.Forecaster, _core.DriftDetector)):
+        return
     role = role_of(template)
     predicts = role is not None and role.answer in (Answer.CLASS, Answer.NUMBER, Answer.SCORE, Answer.CLUSTER)
     if predicts and hasattr(template, "learn_one"):
@@ -39,17 +44,19 @@ def check_template(who: str, template: Any) -> None:
         )
     if role is not None and role.answer is Answer.FORECAST:
         raise InvalidType(
-            f"{who}: a forecaster learns one series and forecasts by step, not by row, got {shown}: use a dict of "
-            f"forecasters, or {_POSSIBLE}"
+            f"{who}: a forecaster written in Python cannot be keyed, got {shown}: use a dict of forecasters"
         )
-    if getattr(template, "role", None) in ("drift_detector", "feature_drift_detector"):
+    if getattr(template, "role", None) == "feature_drift_detector":
         raise InvalidType(
-            f"{who}: a drift detector has no predictions, got {shown}: use a dict of detectors, drift.Retrain "
-            f"around a model, or {_POSSIBLE}"
+            f"{who}: a drift detector for rows cannot be keyed, got {shown}: use a dict of detectors, or "
+            f"drift.Retrain around a model"
         )
+    if getattr(template, "role", None) == "drift_detector":
+        raise InvalidType(f"{who}: a drift detector written in Python cannot be keyed, got {shown}: use a dict")
     raise InvalidType(f"{who}: template must be a model, got {shown}: use {_POSSIBLE}")
 
 
 def is_native(template: Any) -> bool:
     """True for a model whose state is in the core, and not in a Python subclass of it."""
-    return isinstance(template, _core.Model) and type(template).__module__.startswith("millstream.")
+    kinds = (_core.Model, _core.Forecaster, _core.DriftDetector)
+    return isinstance(template, kinds) and type(template).__module__.startswith("millstream.")

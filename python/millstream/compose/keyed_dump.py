@@ -39,12 +39,12 @@ class DumpFolder:
         self._files = list(files or [])
         self._lock = threading.Lock()
 
-    def dump(self, models: _core.Keyed, note: str) -> dict[str, Any]:
+    def dump(self, models: _core.KeyedParts, note: str) -> dict[str, Any]:
         """Write a file with the models that changed since the last dump, or with all. Returns what was written."""
         with self._lock:
             return self._dump(models, note)
 
-    def _dump(self, models: _core.Keyed, note: str) -> dict[str, Any]:
+    def _dump(self, models: _core.KeyedParts, note: str) -> dict[str, Any]:
         self.path.mkdir(parents=True, exist_ok=True)
         if self._files and self._files != _listed(self.path):
             # Another object has written to the folder.
@@ -116,14 +116,14 @@ def read_note(note: str) -> dict[str, Any]:
     return dict(found)
 
 
-def load_bytes(data: bytes, spill: Any) -> tuple[_core.Keyed, str]:
+def load_bytes(data: bytes, spill: Any) -> tuple[_core.KeyedParts, str]:
     """Models and their note. `spill` is a folder, None, or `AS_BEFORE` for that of the note."""
     if spill is AS_BEFORE:
-        spill = read_note(_core.Keyed.note(data))["spill"]
-    return _core.Keyed.load(data, spill_folder(spill))
+        spill = read_note(_core.KeyedParts.note(data))["spill"]
+    return _core.KeyedParts.load(data, spill_folder(spill))
 
 
-def load_folder(path: Path, spill: Any) -> tuple[_core.Keyed, str, DumpFolder]:
+def load_folder(path: Path, spill: Any) -> tuple[_core.KeyedParts, str, DumpFolder]:
     """The models of a folder, their note, and the folder for further dumps."""
     manifest = path / _MANIFEST
     try:
@@ -136,7 +136,7 @@ def load_folder(path: Path, spill: Any) -> tuple[_core.Keyed, str, DumpFolder]:
         sound = False
     if not sound:
         raise InvalidState(f"compose.Keyed: {quoted(str(manifest))} is damaged, or of a newer version")
-    loaded: tuple[_core.Keyed, str] | None = None
+    loaded: tuple[_core.KeyedParts, str] | None = None
     for name in names:
         try:
             data = (path / name).read_bytes()

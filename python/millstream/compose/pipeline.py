@@ -237,8 +237,20 @@ class _PythonPipeline(Wrapper, Pipeline):
             "describe() and save() work for native components only, pickle for all"
         )
 
-    def clone(self, **changes: Any) -> Any:
+    def to_bytes(self) -> bytes:
+        """The pipeline as checksummed bytes; its steps in Python must be components of millstream."""
+        from millstream.compose.pipeline_file import pipeline_bytes
+
+        with self._lock:
+            self._rollback.retry()
+            return pipeline_bytes(_WHO, self._segments, self._names, self.learned)
+
+    def clone(self, new_params: Mapping[str, Any] | None = None, **changes: Any) -> Any:
         """A new, unlearned pipeline of the same steps."""
+        if new_params is not None:
+            from millstream.compat.parameters import changed
+
+            return changed(self, {**new_params, **changes})
         from millstream._part import clone_value
 
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.datasets.base import Dataset, find
 from millstream.datasets.flights import Flights
 from millstream.datasets.small import BreastCancer, Diabetes, Digits, Iris, Wine
@@ -18,3 +21,6 @@ __all__ = [
     "Wine",
     "find",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -40,8 +40,11 @@ Group = tuple[int, int, tuple[Any, ...] | None, Exception | None]
 class EvaluationChunk:
     """Consecutive examples.
 
-    `now` and `due` are the times of examples and of their labels, as integers that keep the order.
+    `now` and `due` are the times of examples and of their labels, as integers that keep the order. `at` has the
+    times of a stream whose labels do not depend on them.
     """
+
+    at: Any = None
 
     def __init__(self, size: int, y: Any, w: Any, now: Any, due: Any) -> None:
         self.size, self.y, self.w, self.now, self.due = size, y, w, now, due
@@ -155,6 +158,8 @@ def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
         return ("matrix", parts[1][start:stop])
     if parts[0] == "columns":
         return ("columns", [(name, v[start:stop], categories) for name, v, categories in parts[1]], stop - start)
+    if parts[0] == "parsed" and parts[1].has_products():
+        return ("parsed", parts[1].take(list(range(start, stop))), parts[2])
     _, starts, indices, values, width = _frames.with_arrays(parts)
     begin, end = int(starts[start]), int(starts[stop])
     return ("sparse", starts[start : stop + 1] - starts[start], indices[begin:end], values[begin:end], width)
@@ -320,9 +325,11 @@ def _of_stream(
         if chunk.y is None:
             raise InvalidType("a stream to learn from needs a target: name its column with target=")
         if isinstance(chunk.X, list):
-            yield _dicts(chunk, times)
+            made = _dicts(chunk, times)
         else:
-            yield _table(chunk.X, chunk.y, chunk.w, times, None, chunk, optional)
+            made = _table(chunk.X, chunk.y, chunk.w, times, None, chunk, optional)
+        made.at = chunk.time
+        yield made
         if left == 0:
             return
 

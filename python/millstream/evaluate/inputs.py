@@ -18,12 +18,13 @@ __all__ = ["chosen_metrics", "common_role", "named_models"]
 
 def named_models(model: Any) -> tuple[dict[str, Any], bool]:
     """The models by name, and whether several were given."""
+    model = _converted(model)
     several = isinstance(model, (Mapping, list, tuple))
     if isinstance(model, Mapping):
-        models = {str(name): each for name, each in model.items()}
+        models = {str(name): _converted(each) for name, each in model.items()}
     elif several:
         models = {}
-        for each in model:
+        for each in map(_converted, model):
             models[_own_name(name_of(each), models)] = each
     else:
         models = {name_of(model): model}
@@ -32,6 +33,22 @@ def named_models(model: Any) -> tuple[dict[str, Any], bool]:
     if len({id(each) for each in models.values()}) != len(models):
         raise InvalidValue("duplicate model: models learn in place, so pass a clone() of it")
     return models, several
+
+
+def _converted(model: Any) -> Any:
+    """A model of River as one of millstream. Some of them are mappings or lists, but not of models by name.
+
+    Forecasters have the same verbs there, so that they need no conversion.
+    """
+    if type(model).__module__.partition(".")[0] != "river":
+        return model
+    # Every pipeline there has the verb; what it forecasts with is its last step.
+    steps = list(getattr(model, "steps", {}).values())
+    if hasattr(steps[-1] if steps else model, "forecast"):
+        return model
+    from millstream.compat import from_river
+
+    return from_river(model)
 
 
 def _own_name(title: str, taken: Container[str]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from millstream import _core, registry
 from millstream._dates import times_of
 from millstream._echo import plain, quoted
+from millstream._feature_names import note_names
 from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
@@ -29,6 +30,7 @@ from millstream.evaluate.progress import Progress
 from millstream.evaluate.python_loop import AnomalyRun, PythonRun, stopped
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
+from millstream.evaluate.stream_sample import StreamSample, StreamSampler
 from millstream.evaluate.times import Times
 from millstream.roles import Answer, Role
 from millstream.stream.base import Stream
@@ -132,7 +134,7 @@ def prequential(
     threads
         Maximum number of threads for several models; by default one per processor.
     progress
-        Whether to show a progress bar; by default if standard error is a terminal.
+        Whether to show a progress bar; by default on a terminal and in a notebook.
     passes
         Number of passes over the stream. All remaining labels arrive at the end of each pass. From the second pass
         on, the scored rows have been learned before, so the metrics are optimistic.
@@ -168,6 +170,8 @@ def prequential(
     """
     models, several = named_models(model)
     role = common_role(models)
+    for each in models.values():
+        note_names(each, stream)
     times = Times.of_stream(stream, time, label_time, delay)
     times.features = [name for each in models.values() for name in times_of(each)]
     for what, value, least in (
@@ -196,7 +200,7 @@ def prequential(
         metrics = role.metrics_without_labels if metrics is None and not with_labels else metrics
     total = length(stream, limit)
     total = None if total is None else total * passes
-    spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
+    spacing = every or (10 if total is None else max(1, math.ceil(total / POINTS)))
     settings = RunSettings(
         int(window),
         int(warmup),
@@ -210,6 +214,7 @@ def prequential(
         detector = checked_detector("evaluate.prequential", "detector", detector)
     run = PrequentialRun(models, role, chosen_metrics(metrics, role), detector, settings)
     run.target = target_name(stream)
+    run.sampler = StreamSampler(times)
     if predictions is not None:
         run.keep_predictions(predictions, with_labels)
     first = next(iter(run.names), "")
@@ -222,6 +227,8 @@ def prequential(
     run.elapsed = perf_counter() - begun
     if (aside := getattr(stream, "skipped", None) if isinstance(stream, Stream) else None) is not None:
         run.unread, run.unread_reasons = aside.count, list(aside.reasons)
+    # Streams of the command line have a profile.
+    run.profile = getattr(stream, "profile", None) if isinstance(stream, Stream) else None
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
@@ -251,6 +258,10 @@ class PrequentialRun:
         #: Lines or rows that could not be read.
         self.unread, self.unread_reasons = 0, list[str]()
         self.target: str | None = None
+        self.weighted = False
+        self.profile: Any = None
+        #: Collects rows of the first pass.
+        self.sampler: StreamSampler | None = None
         self.names = list(metrics)
         native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
         native_detector = detector is None or _is_native_detector(detector)
@@ -295,6 +306,7 @@ class PrequentialRun:
             counts[native] += 1
         self.any_native = counts[True] > 0
         self.predictions: Predictions | None = None
+        self.sample: StreamSample | None = None
         self.interrupted = False
         self.rows = 0
 
@@ -317,14 +329,18 @@ class PrequentialRun:
         for engine in self.engines.values():
             engine.start()
         tick = bar.tick if bar.wanted else None
+        sampler = self.sampler
         try:
             for stream in passes:
                 # A returned error references this frame, which would keep the stream open.
                 with owned(stream):
                     for chunk in interrupts.reading(stream):
                         self._take(chunk, threads, tick, interrupts)
+                        if sampler is not None:
+                            sampler.add(chunk)
                         if not self.any_native:
                             bar.count(chunk.size, self.engines[False].status)
+                sampler = None
                 self.engines[True].finish(threads)
                 for loop in self.loops.values():
                     loop.finish()
@@ -353,6 +369,7 @@ class PrequentialRun:
     def _take(self, chunk: EvaluationChunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
         """Process one chunk with all models and pass on their predictions."""
         before = self.rows
+        self.weighted = self.weighted or chunk.w is not None
         whole, stop = False, None
         try:
             if self.any_native and self.loops:
@@ -407,6 +424,7 @@ class PrequentialRun:
 
     def results(self, settings: dict[str, Any]) -> dict[str, Result]:
         """The results by name."""
+        self.sample = None if self.sampler is None else self.sampler.sample()
         return {name: self._result(name, settings) for name in self.models}
 
     def _result(self, name: str, settings: dict[str, Any]) -> Result:
@@ -432,6 +450,10 @@ class PrequentialRun:
         curve = {"row": curve["row"], **{key: curve[key] for key in metrics}}
         curve |= {f"rolling_{key}": rolling[key] for key in metrics}
         curve |= {"seconds": found["seconds"], "memory": found["memory"].astype(np.int64)}
+        memory = memory_of(model)
+        if loop is not None and len(curve["memory"]):
+            # The points before have the last count.
+            curve["memory"][-1] = memory
         curve["waiting"] = found["waiting"].astype(np.int64)
         named = self.role.answer is Answer.CLASS
         drifts = found["drifts"] if loop is None or loop.detector is None else loop.marks
@@ -456,7 +478,7 @@ class PrequentialRun:
             skipped=found["skipped"],
             refusals=found["refusals"],
             seconds=found["busy"],
-            memory=memory_of(model),
+            memory=memory,
             settings=settings,
             interrupted=self.interrupted,
             clusters=loop.sample.clusters(found["confusion"]) if isinstance(loop, ClusterRun) else None,
@@ -465,6 +487,9 @@ class PrequentialRun:
             unread=self.unread,
             unread_reasons=self.unread_reasons,
             target=self.target,
+            weighted=self.weighted,
+            profile=self.profile,
+            sample=self.sample,
         )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from millstream._echo import quoted
+from millstream.errors import InvalidValue
 from millstream.evaluate.prequential import prequential
 from millstream.metrics.positive import positive_class, with_positive
 
-__all__ = ["progressive_val_score"]
+__all__ = ["iter_progressive_val_score", "progressive_val_score"]
 
 
 def progressive_val_score(
@@ -80,3 +83,85 @@ def _shown(metric: Any, title: str, value: float) -> str:
     """The representation of the metric with an earlier value."""
     now = repr(metric)
     return f"{title}: {value:.2%}" if now.endswith("%") else f"{title}: {value:,.6f}"
+
+
+def iter_progressive_val_score(
+    dataset: Any,
+    model: Any,
+    metric: Any,
+    moment: Any = None,
+    delay: Any = None,
+    step: int = 1,
+    yield_predictions: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """Evaluate a model step by step, with the signature of River's function of the same name.
+
+    Use it to port scripts, or to look at model and metric between steps; `prequential` is native and returns the
+    whole curve. After every `step` rows with a label, and at the end, it yields a dict with the metric, under its
+    name, and the number of rows, under "Step".
+
+    Parameters
+    ----------
+    dataset
+        Examples `(x, y)` with dicts x.
+    model
+        A classifier or a regressor, which learns in place.
+    metric
+        One metric, or several as `a + b`, updated in place.
+    moment
+        Times of examples: a key or a function of x.
+    delay
+        Delay of labels: a number of rows, or with `moment` a timedelta, a key, or a function of (x, y).
+    step
+        Number of rows between results.
+    yield_predictions
+        Whether to add the last prediction, under "Prediction".
+
+    Examples
+    --------
+    >>> from millstream import evaluate, linear_model, metrics
+    >>> rows = [({"x": float(i % 7) - 3.5}, i % 7 > 3) for i in range(250)]
+    >>> steps = evaluate.iter_progressive_val_score(
+    ...     rows, linear_model.LogisticRegression(), metrics.Accuracy(), step=100
+    ... )
+    >>> for each in steps:
+    ...     print(each)
+    {'Accuracy': Accuracy: 100.00%, 'Step': 100}
+    {'Accuracy': Accuracy: 100.00%, 'Step': 200}
+    {'Accuracy': Accuracy: 100.00%, 'Step': 250}
+    """
+    from millstream import stream
+
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise InvalidValue(
+            f"evaluate.iter_progressive_val_score: step must be an integer >= 1, got {quoted(step)}"
+        )
+    metrics = metric if isinstance(metric, list) else [metric]
+    probable = hasattr(model, "predict_proba_one") and all(
+        not getattr(each, "requires_labels", True) for each in metrics
+    )
+    predict = model.predict_proba_one if probable else model.predict_one
+    waiting: dict[Any, tuple[Any, Any]] = {}
+    count, last = 0, None
+
+    def found() -> dict[str, Any]:
+        shown = {type(each).__name__: each for each in metrics} | {"Step": count}
+        return shown | ({"Prediction": last} if yield_predictions else {})
+
+    for i, x, *rest in stream.simulate_qa(dataset, moment, delay):
+        y = rest[0] if rest else None
+        if y is None:
+            # The second time, no label has arrived: the row is not learned.
+            if waiting.pop(i, None) is None:
+                waiting[i] = (x, predict(x))
+            continue
+        x, last = waiting.pop(i)
+        if last is not None and last != {}:
+            for each in metrics:
+                each.update(y, last)
+        model.learn_one(x, y)
+        count += 1
+        if count % step == 0:
+            yield found()
+    if count % step:
+        yield found()

@@ -15,6 +15,7 @@ from millstream._answers import anomaly_score
 from millstream._echo import typed
 from millstream._examples import check_example
 from millstream._python_loop import teach, title_of
+from millstream.base import Model
 from millstream.drift.monitored import monitor_of
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.chunks import EvaluationChunk, TableChunk
@@ -72,6 +73,31 @@ def _update(metric: Any, y: Any, predicted: Any, probabilities: Any, w: float) -
     metric.update(y, answer, w) if w != 1.0 else metric.update(y, answer)
 
 
+class CountedMemory:
+    """The memory of a model in Python, which is counted object by object.
+
+    A count may take longer than many rows, so that the calls of which the numbers are powers of 2 count, and the
+    others repeat the last result.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.calls, self.last = model, 0, 0
+
+    @property
+    def memory(self) -> int:
+        """The memory at the last count, in bytes."""
+        self.calls += 1
+        if self.calls & (self.calls - 1) == 0:
+            self.last = int(self.model.memory)
+        return self.last
+
+
+def _with_memory(model: Any) -> Any:
+    """What tells the memory of a model while it learns."""
+    is_counted = not isinstance(model, _core.Model) and getattr(type(model), "memory", None) is Model.memory
+    return CountedMemory(model) if is_counted else model
+
+
 class PythonRun:
     """The run of one model over a stream."""
 
@@ -85,6 +111,8 @@ class PythonRun:
             detector,
             settings,
         )
+        #: Tells the engine the memory of the model.
+        self.measured = _with_memory(model)
         self.metrics = PythonMetrics(metrics, settings.window)
         self.role = role_named(str(role_of(model)))
         self.proba = self.role.answer is Answer.CLASS and (
@@ -188,7 +216,7 @@ class PythonRun:
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
         """Score the prediction of an example."""
         predicted, probabilities = answer
-        self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w, len(self.waiting))
+        self.engine.observe(self.place, self.measured, row, y, predicted, probabilities, w, len(self.waiting))
         if row >= self.settings.warmup and predicted is not None:
             self.metrics.update(y, predicted, probabilities, w)
             if self.detector is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -14,13 +15,26 @@ from millstream._echo import plain, quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.clusters import Clusters
+from millstream.evaluate.constants import base_rates, constant_scores, percent, rare_class, target_line
+from millstream.evaluate.differences import Differences, differences, verdict
 from millstream.evaluate.frames import amount, frame, number, table
 from millstream.evaluate.headings import headings, score
 from millstream.evaluate.residuals import Residuals
+from millstream.evaluate.stream_sample import StreamSample
 from millstream.evaluate.weights import Weights, weights_of
 from millstream.metrics.positive import LONGEST_LABEL, missing_positive, positive_class, with_positive
 
 __all__ = ["Confusion", "Result", "Results"]
+
+#: Metrics that a rare class does not flatter.
+_FOR_RARE = (
+    "metrics.PRAUC",
+    "metrics.ROCAUC",
+    "metrics.F1",
+    "metrics.FBeta",
+    "metrics.Precision",
+    "metrics.Recall",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,8 @@ class Result:
     `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is short
     for `result.values["Accuracy"]`. The columns of `curve` are `row` (number of labels that had arrived), each
     metric over all rows, `rolling_…` each over the window, `seconds`, `memory` of the model in bytes, and
-    `waiting`, the number of predicted rows whose labels had not arrived.
+    `waiting`, the number of predicted rows whose labels had not arrived. The memory of a model in Python is
+    counted at a few points, and between them it is that of the last count.
     """
 
     model: Any
@@ -105,6 +120,14 @@ class Result:
     unread_reasons: list[str] = field(default_factory=list)
     #: The name of the target, if it has one.
     target: str | None = None
+    #: Whether the rows had weights.
+    weighted: bool = False
+    #: The profile of the stream, if it has one, as on the command line.
+    profile: Any = None
+    #: Times, targets and features of some rows of the stream.
+    sample: StreamSample | None = None
+    #: Further warnings for the report, such as those that the command line printed.
+    notes: list[str] = field(default_factory=list)
 
     @property
     def positive(self) -> dict[str, Any]:
@@ -120,9 +143,33 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about metrics without meaning, because their `pos_val` never occurred."""
-        found = (missing_positive(name, metric) for name, metric in self.metrics.items())
+        """Warnings about uninformative metrics: rare classes, several passes, a `pos_val` without rows."""
+        found = [missing_positive(name, metric) for name, metric in self.metrics.items()]
+        rare = rare_class(self)
+        if rare is not None and not any(
+            getattr(each, "name", None) in _FOR_RARE for each in self.metrics.values()
+        ):
+            shown = f"only {percent(rare[1])} of the rows are {plain(rare[0], LONGEST_LABEL)}"
+            found.append(f"{shown}, so a constant guess has a high accuracy; see the metrics PRAUC and ROCAUC")
+        passes = self.settings.get("passes", 1)
+        if passes > 1:
+            found.append(f"{passes} passes: after the first pass, the scored rows were learned before")
         return [line for line in found if line is not None]
+
+    @property
+    def base_rates(self) -> dict[Any, float]:
+        """The fraction of the scored rows by class, most frequent first; empty for regressors."""
+        return base_rates(self)
+
+    # A report reads it in each chart and table, and it scores up to 20 constants for each metric.
+    @cached_property
+    def constant(self) -> dict[str, float]:
+        """The score of the best constant prediction in hindsight, by metric name.
+
+        For classifiers it is the best single class, or the frequencies of the classes as probabilities. For
+        regressors it is computed from the sample in `residuals`. Metrics for which it is not defined are absent.
+        """
+        return constant_scores(self)
 
     @property
     def scores(self) -> dict[str, tuple[float, float]]:
@@ -202,18 +249,30 @@ class Result:
         return write(page({self.name: self}, command, title), path)
 
     def _repr_html_(self) -> str:
-        from millstream.evaluate.report import fragment
+        from millstream.evaluate.report import summary
 
-        return fragment({self.name: self})
+        return summary({self.name: self})
+
+    def report(self) -> Any:
+        """The whole report in a notebook, which otherwise shows a summary; `to_html` writes it to a file."""
+        from millstream.evaluate.report import Report, fragment
+
+        return Report(fragment({self.name: self}))
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.scored:,} {'row' if self.scored == 1 else 'rows'} scored"]
         notes = [("warm-up", self.warmup), ("without a prediction", self.unanswered)]
         notes += [("skipped", self.skipped), ("could not be read", self.unread)]
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
-        titles = self.titles
-        rows = [[titles[name], number(whole), number(recent)] for name, (whole, recent) in self.scores.items()]
-        lines.append(table(["", "all rows", f"last {self.settings.get('window', 0):,}"], rows))
+        titles, constant = self.titles, self.constant
+        rows = [
+            [titles[name], number(whole), number(recent), number(constant.get(name, math.nan))]
+            for name, (whole, recent) in self.scores.items()
+        ]
+        head = ["", "all rows", f"last {self.settings.get('window', 0):,}", "best constant"]
+        lines.append(table(head if constant else head[:3], rows if constant else [row[:3] for row in rows]))
+        if line := target_line(self):
+            lines.append(line)
         lines.append(f"{self.throughput:,.0f} rows/s, {self.seconds:.3g} s, model {amount(self.memory)}")
         if self.drifts:
             shown = ", ".join(f"{row:,}" for row in self.drifts[:8]) + (", …" if len(self.drifts) > 8 else "")
@@ -272,6 +331,26 @@ class Results(Mapping[str, Result]):
         """The best by the first metric."""
         return self.ranked()[0]
 
+    def differences(self, metric: str | None = None, level: float = 0.95) -> Differences | None:
+        """Differences between the best model and each other model, with simultaneous intervals for all pairs.
+
+        The losses of all models are compared in 20 blocks of consecutive rows (batch means), because rows near
+        each other are not independent. None if the metric is not a mean over rows (Accuracy, Brier, LogLoss, MAE,
+        MSE and RMSE are), the rows have weights, or the curve has fewer than 20 points of scored rows.
+
+        Parameters
+        ----------
+        metric
+            The metric; by default the first one.
+        level
+            Probability that all intervals contain the true differences.
+
+        References
+        ----------
+        Conway, R. W. (1963). Some tactical problems in digital simulation. Management Science.
+        """
+        return differences(self, metric, level)
+
     def to_frame(self, kind: str | None = None) -> Any:
         """The curves of all models as one frame, with a column `model`.
 
@@ -322,9 +401,15 @@ class Results(Mapping[str, Result]):
         return write(page(self._results, command, title), path)
 
     def _repr_html_(self) -> str:
-        from millstream.evaluate.report import fragment
+        from millstream.evaluate.report import summary
 
-        return fragment(self._results)
+        return summary(self._results)
+
+    def report(self) -> Any:
+        """The whole report in a notebook, which otherwise shows a summary; `to_html` writes it to a file."""
+        from millstream.evaluate.report import Report, fragment
+
+        return Report(fragment(self._results))
 
     def __repr__(self) -> str:
         ranked = self.ranked()
@@ -341,4 +426,10 @@ class Results(Mapping[str, Result]):
             ]
             for result in ranked
         ]
-        return "\n".join([table(head, rows), *ranked[0].warnings])
+        constant = ranked[0].constant
+        if constant:
+            shown = [number(constant.get(name, math.nan)) for name in ranked[0].values]
+            rows.append(["best constant", *shown, "", ""])
+        told = verdict(self)
+        lines = [table(head, rows), target_line(ranked[0]), told]
+        return "\n".join([*filter(None, lines), *ranked[0].warnings])

@@ -16,7 +16,7 @@ from millstream import _frames
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 
-__all__ = ["Times"]
+__all__ = ["Times", "moments"]
 
 #: The core's value for a missing time, which is also the value of NumPy's NaT.
 NO_TIME = np.iinfo(np.int64).min
@@ -245,3 +245,20 @@ def _key(values: Any) -> Any:
     bits = (values + 0.0).view(np.int64)
     keys = bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
     return np.where(np.isnan(values), NO_TIME, keys)
+
+
+def moments(now: Any, at: Any, indices: Any, times: Times) -> Any:
+    """The times of some rows of a chunk as datetime64[ns] or numbers; None if they are unknown."""
+    if at is not None:
+        try:
+            return _array(at)[indices]
+        except (InvalidType, ValueError, TypeError):  # Times that are only shown may be of any type.
+            return None
+    if now is None or times.time is None:
+        return None
+    keys = now[indices]
+    if times.kind == "dates":
+        return keys.view("datetime64[ns]")
+    # `_key` is its own inverse, except for missing times.
+    bits = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+    return np.where(keys == NO_TIME, np.nan, bits.view(np.float64))

@@ -1,10 +1,10 @@
-"""Models outside of Python: as an ONNX file, or as one C file.
+"""Models outside Python: as an ONNX file, or as one C file.
 
 `onnx` writes a file for onnxruntime, which runs in Python, Node, browsers, Java, C# and C++. `c` writes a C99 file
 without dependencies, for firmware and for languages that call C. Both predict as `predict_many` does, in double
-precision, and `check` compares them. `supported` tells for each component whether it can be exported.
+precision, and `check` compares them. `supported` lists which components can be exported.
 
-An exported model does not learn: train in Python, export, and export again after it has learned more.
+An exported model does not learn. Train in Python, export, and export again after more training.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import re
 from typing import Any
 
 from millstream._echo import quoted
-from millstream._files import write_whole
 from millstream.errors import InvalidValue
 from millstream.export.comparison import Comparison, check
 from millstream.export.rows import Unsupported
@@ -53,18 +52,18 @@ def onnx(model: Any, path: str | os.PathLike[str]) -> None:
     ...     path.stat().st_size > 1000
     True
     """
-    from millstream.export.onnx_file import onnx_bytes
+    from millstream.export.files import write_onnx
     from millstream.export.translation import translate
 
-    write_whole(path, onnx_bytes(translate(model)))
+    write_onnx(translate(model), path)
 
 
 def c(model: Any, path: str | os.PathLike[str], *, name: str = "model") -> None:
     """Write the prediction of a model as one C99 file.
 
-    The file needs the C library's math only. It allocates nothing and has no state, so that any number of threads
-    may call it. Its head describes the function: `model_predict(numbers, probabilities)` returns the index of a
-    class in `model_labels`, or -1 before anything was learned.
+    The file depends only on the C math library. Its function allocates no memory and has no state, so any number
+    of threads may call it. A comment at the top describes it: `model_predict(numbers, probabilities)` returns the
+    index of a class in `model_labels`, or -1 before anything was learned.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def c(model: Any, path: str | os.PathLike[str], *, name: str = "model") -> None:
     path
         File to write.
     name
-        Start of all names in the file, so that several models fit in one program.
+        Prefix of all names in the file, so that one program can contain several models.
 
     Examples
     --------
@@ -92,9 +91,9 @@ def c(model: Any, path: str | os.PathLike[str], *, name: str = "model") -> None:
         return 4.0;
     }
     """
-    from millstream.export.c_source import c_source
+    from millstream.export.files import write_c
     from millstream.export.translation import translate
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise InvalidValue(f"export.c: name must be a C identifier, got {quoted(name)}")
-    write_whole(path, c_source(translate(model), name).encode())
+    write_c(translate(model), path, name)

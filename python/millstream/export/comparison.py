@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from millstream._echo import quoted
-from millstream.errors import InvalidType, InvalidValue, MissingData
+from millstream._frames import dicts
+from millstream.errors import InvalidValue, MissingData
 from millstream.export.translation import Exported, translate
 
 __all__ = ["Comparison", "check"]
@@ -74,7 +75,7 @@ def check(model: Any, path: str | os.PathLike[str], X: Any) -> Comparison:
     True
     """
     exported = translate(model)
-    rows = _dicts(X)
+    rows = list(dicts(X))
     numbers, strings = _inputs(exported, rows)
     suffix = Path(path).suffix
     if suffix == ".onnx":
@@ -84,25 +85,6 @@ def check(model: Any, path: str | os.PathLike[str], X: Any) -> Comparison:
     else:
         raise InvalidValue(f"export.check: path must end with .onnx or .c, got {quoted(str(path))}")
     return _compare(model, exported, rows, theirs)
-
-
-def _dicts(X: Any) -> list[dict[Any, Any]]:
-    """Rows as dicts."""
-    if isinstance(X, list):
-        return X
-    if hasattr(X, "to_pylist"):
-        return list(X.to_pylist())
-    if hasattr(X, "to_dicts"):
-        return list(X.to_dicts())
-    if hasattr(X, "to_dict"):
-        return list(X.to_dict(orient="records"))
-    try:
-        matrix = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.ndim != 2:
-        raise InvalidType(f"export.check: X must be a frame, a matrix or a list of dicts, got {type(X).__name__}")
-    return [dict(enumerate(row)) for row in matrix.tolist()]
 
 
 def _inputs(exported: Exported, rows: list[dict[Any, Any]]) -> tuple[np.ndarray[Any, Any], list[list[str | None]]]:

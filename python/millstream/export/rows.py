@@ -144,10 +144,6 @@ class Component:
         """The decoded state."""
         return unpack(self.raw)
 
-    def part(self, description: dict[str, Any], raw: bytes) -> Component:
-        """A component inside this one."""
-        return Component.of(description, raw)
-
     def refuse(self, reason: str) -> Unsupported:
         """The error of a component that cannot be exported."""
         return Unsupported(f"{self.name}: cannot be exported: {reason}")

@@ -32,15 +32,28 @@ _COMPONENTS = {
     "decomposition.NMF": "its output is the solution of an optimisation problem",
     "feature_extraction.Agg": "its features depend on earlier rows with the same key",
     "feature_extraction.TargetAgg": "its features depend on earlier rows with the same key",
+    "htm.AnomalyLikelihood": "its score depends on the scores of the rows before",
+    "htm.CategoryEncoder": "its output is a row of bits, which no component that can be exported learns",
+    "htm.DateEncoder": "its output is a row of bits, which no component that can be exported learns",
+    "htm.HTMAnomaly": "its score depends on the rows before",
+    "htm.ScalarEncoder": "its output is a row of bits, which no component that can be exported learns",
+    "htm.SpatialPooler": "its output is a row of bits, which no component that can be exported learns",
+    "htm.TemporalMemory": "its score depends on the rows before",
     "kernel.RandomFourierFeatures": "its frequencies are drawn by key and not saved; Nystroem can be exported",
     "kernel.String": "it compares strings of any length",
+}
+#: Parts written in Python.
+_PYTHON = {
+    "llm.Head": "it runs in Python: export the learner in it, head.model",
+    "llm.JudgeThreshold": "it decides by labels that arrive while it runs",
+    "llm.Router": "it decides by rewards that arrive while it runs",
 }
 
 
 def supported() -> dict[str, str]:
-    """For each component of the registry "yes", or why it cannot be exported.
+    """Map each component of the registry and each part of `llm` to "yes" or the reason against its export.
 
-    Components with "yes" may have settings that cannot be exported; then the error names the setting.
+    A component with "yes" may have settings that cannot be exported; the error then names the setting.
 
     >>> from millstream import export
     >>> answers = export.supported()
@@ -50,7 +63,7 @@ def supported() -> dict[str, str]:
     from millstream.export.translation import translations
 
     known = translations()
-    return {name: "yes" if name in known else reason_against(name) for name in find()}
+    return {name: "yes" if name in known else reason_against(name) for name in find()} | _PYTHON
 
 
 def reason_against(name: str) -> str:

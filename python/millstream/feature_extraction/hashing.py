@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millstream import _core, _frames
 from millstream._echo import quoted
+from millstream._python_loop import Features
 from millstream._sparse import Sparse
+from millstream.base import Transformer
 from millstream.errors import InvalidType, InvalidValue
+from millstream.stream.feature_names import FeatureNames, names_limit
 
 if TYPE_CHECKING:
     from millstream.stream.chunk import Chunk
@@ -19,15 +22,17 @@ __all__ = ["HashingVectorizer"]
 _WHO = "feature_extraction.HashingVectorizer"
 
 
-class HashingVectorizer:
+class HashingVectorizer(Transformer):
     """Converts texts to word counts, hashed into a fixed number of columns.
 
     Choose it for any text: mails, tickets, titles. It is stateless and stores no words, so a model behind it has a
     fixed size, whatever the number of new words. Some words share a column; with 2¹⁸ columns and ordinary texts
     this effect is small.
 
-    `transform_many` returns sparse rows for the `*_many` methods of models. Pass the vectorizer to
-    `stream.map_chunks` to replace the text column of each chunk.
+    It is a step of a pipeline, also in the notation: `"HashingVectorizer(on='title') | LogisticRegression"`. Other
+    features of a row are not part of the output: add them with `HashingVectorizer(on="title") +
+    compose.Drop(["title"])`. `transform_many` returns sparse rows for the `*_many` methods of models. Pass the
+    vectorizer to `stream.map_chunks` to replace the text column of each chunk, which is fastest.
 
     Columns, signs and numbers are those of scikit-learn's `HashingVectorizer`, whose default is 2²⁰ columns. The
     only difference is that combining marks belong to the word here.
@@ -47,8 +52,12 @@ class HashingVectorizer:
     norm
         Norm by which a row is divided: `"l2"`, so that long and short texts have equal weight; `"l1"`; None for no
         normalisation.
-    column
-        The text column, if chunks have more than one column.
+    on
+        Name of the text feature, if rows have more than one feature. `column` is its former name.
+    names
+        Whether to collect the words of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        Models that learn the rows then name their weights by words, and `feature_names.collisions` lists the words
+        that share a column. Vectorizing takes several times as long.
 
     Examples
     --------
@@ -67,11 +76,23 @@ class HashingVectorizer:
     >>> feature_extraction.HashingVectorizer(norm=None).transform_one("Money, money!")
     {120506: -2.0}
 
+    With names, weights are those of words:
+
+    >>> words = feature_extraction.HashingVectorizer(names=True)
+    >>> model = linear_model.LogisticRegression()
+    >>> model.learn_many(words.transform_many(texts), spam)
+    0
+    >>> sorted(model.weights)
+    ['at', 'lunch', 'money', 'noon', 'now', 'see', 'win', 'you']
+
     References
     ----------
     Weinberger, K., Dasgupta, A., Langford, J., Smola, A. and Attenberg, J. (2009). Feature hashing for large scale
     multitask learning.
     """
+
+    #: Nothing is learned, so there is nothing to revert.
+    undoes_examples = True
 
     def __init__(
         self,
@@ -81,6 +102,9 @@ class HashingVectorizer:
         binary: bool = False,
         alternate_sign: bool = True,
         norm: str | None = "l2",
+        on: str | int | None = None,
+        names: bool | int = False,
+        *,
         column: str | int | None = None,
     ) -> None:
         if not isinstance(n_features, int) or not 1 <= n_features <= 2**28:
@@ -93,12 +117,20 @@ class HashingVectorizer:
         if norm not in ("l1", "l2", None):
             raise InvalidValue(f"{_WHO}: norm must be 'l1', 'l2' or None, got {quoted(norm)}")
         self.n_features, self.ngram_range, self.lowercase = n_features, (int(low), int(high)), lowercase
-        self.binary, self.alternate_sign, self.norm, self.column = binary, alternate_sign, norm, column
+        self.binary, self.alternate_sign, self.norm = binary, alternate_sign, norm
+        if on is not None and column is not None:
+            raise InvalidType(f"{_WHO}: column is the former name of on; pass on only")
+        self.on = column if on is None else on
+        limit = names_limit(_WHO, names)
+        #: The words of the columns so far, with `names`.
+        self.feature_names = None if limit is None else FeatureNames(limit)
 
-    def transform_many(self, texts: Iterable[str]) -> Sparse:
-        """A sparse row for each text."""
+    def transform_many(self, texts: Any) -> Sparse:
+        """A sparse row for each text, or for the text of each row of a frame or of dicts."""
         if isinstance(texts, (str, bytes)):
             raise InvalidType(f"{_WHO}: texts must be a list of str, got one str")
+        if hasattr(texts, "columns") or hasattr(texts, "column_names") or _has_dicts(texts):
+            texts = self._texts(texts)
         if hasattr(texts, "to_pylist"):
             texts = texts.to_pylist()
         starts, indices, values = _core.hash_words(
@@ -109,13 +141,23 @@ class HashingVectorizer:
             binary=self.binary,
             alternate_sign=self.alternate_sign,
             norm=self.norm,
+            names=None if self.feature_names is None else self.feature_names._core,
         )
-        return Sparse(starts, indices, values, self.n_features)
+        rows = Sparse(starts, indices, values, self.n_features)
+        if self.feature_names is not None:
+            object.__setattr__(rows, "feature_names", self.feature_names)
+        return rows
 
-    def transform_one(self, text: str) -> dict[int, float]:
+    def transform_one(self, x: Features | str) -> dict[Any, Any]:
         """The nonzero columns of one text, as a dict."""
-        row = self.transform_many([text])
+        text = self._text(x)
+        if text is not None and not isinstance(text, str) and text == text:
+            raise InvalidType(f"{_WHO}: a text must be a str, got {quoted(text)}")
+        row = self.transform_many([text if isinstance(text, str) else None])
         return dict(zip(row.indices.tolist(), row.values.tolist(), strict=True))
+
+    def _undo(self) -> None:
+        """Revert the last example."""
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """A chunk whose text column is replaced by sparse rows."""
@@ -125,7 +167,7 @@ class HashingVectorizer:
         if isinstance(X, list):
             return [self._text(x) for x in X]
         if hasattr(X, "column_names"):
-            name = self.column
+            name = self.on
             if name is None and len(X.column_names) == 1:
                 name = X.column_names[0]
             if name not in X.column_names:
@@ -136,16 +178,15 @@ class HashingVectorizer:
     def _text(self, x: Any) -> Any:
         if not isinstance(x, Mapping):
             return x
-        if self.column is None and len(x) == 1:
+        if self.on is None and len(x) == 1:
             return next(iter(x.values()))
-        if self.column not in x:
+        if self.on not in x:
             raise self._absent(list(x))
-        return x[self.column]
+        return x[self.on]
 
     def _absent(self, known: list[Any]) -> InvalidValue:
-        return InvalidValue(f"{_WHO}: column must be one of {known}, got {self.column!r}")
+        return InvalidValue(f"{_WHO}: on must be one of {known}, got {self.on!r}")
 
-    def __repr__(self) -> str:
-        return (
-            f"HashingVectorizer(n_features={self.n_features}, ngram_range={self.ngram_range}, norm={self.norm!r})"
-        )
+
+def _has_dicts(texts: Any) -> bool:
+    return isinstance(texts, Sequence) and bool(texts) and isinstance(texts[0], Mapping)

@@ -182,6 +182,12 @@ class _Vectorizer(Transformer):
         self._words.undo()
         self.learned -= 1
 
+    def _state(self) -> bytes:
+        return self._words.state()
+
+    def _restore(self, state: bytes) -> None:
+        self._words.restore(state)
+
     @property
     def vocabulary(self) -> dict[str, int]:
         """Each learned word, and the number of texts with it."""

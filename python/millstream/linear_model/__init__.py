@@ -13,7 +13,14 @@ from millstream.linear_model.bayesian import BayesianLinearRegression
 from millstream.linear_model.confidence import AROW, CW, SCW, Ellipsoid, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
 from millstream.linear_model.incremental_risk import IRMA, IRMAClassifier
-from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, LeastSquares, PARegressor
+from millstream.linear_model.least_squares import (
+    LMS,
+    RLS,
+    AROWRegressor,
+    LeastSquares,
+    PARegressor,
+    RidgeClassifier,
+)
 from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
 from millstream.linear_model.quantiles import QuantileRegression
 
@@ -39,6 +46,7 @@ __all__ = [
     "PARegressor",
     "Perceptron",
     "QuantileRegression",
+    "RidgeClassifier",
     "SoftmaxRegression",
 ]
 

@@ -49,6 +49,17 @@ from millstream.metrics.clusters import (
     Silhouette,
     VMeasure,
 )
+from millstream.metrics.confusions import (
+    MCC,
+    RMSLE,
+    GeometricMean,
+    Jaccard,
+    MacroJaccard,
+    MicroJaccard,
+    MultiFBeta,
+    MutualInfo,
+    WeightedJaccard,
+)
 from millstream.metrics.labels import (
     F1,
     Accuracy,
@@ -63,21 +74,25 @@ from millstream.metrics.labels import (
 )
 from millstream.metrics.numbers import MAE, MAPE, MSE, R2, RMSE, SMAPE
 from millstream.metrics.probabilities import PRAUC, ROCAUC, Brier, LogLoss
-from millstream.metrics.windows import Fading, Rolling
+from millstream.metrics.together import Metrics
+from millstream.metrics.windows import Fading, Rolling, RollingPRAUC, RollingROCAUC
 
 #: Aliases.
 Kappa = CohenKappa
 KappaT = KappaTemporal
 VBeta = VMeasure
+CrossEntropy = LogLoss
 
 __all__ = [
     "F1",
     "MAE",
     "MAPE",
+    "MCC",
     "MSE",
     "PRAUC",
     "R2",
     "RMSE",
+    "RMSLE",
     "ROCAUC",
     "SMAPE",
     "Accuracy",
@@ -87,10 +102,13 @@ __all__ = [
     "CohenKappa",
     "Completeness",
     "ConfusionMatrix",
+    "CrossEntropy",
     "FBeta",
     "Fading",
     "FowlkesMallows",
+    "GeometricMean",
     "Homogeneity",
+    "Jaccard",
     "Kappa",
     "KappaM",
     "KappaT",
@@ -98,23 +116,31 @@ __all__ = [
     "LogLoss",
     "MacroF1",
     "MacroFBeta",
+    "MacroJaccard",
     "MacroPrecision",
     "MacroRecall",
     "Metric",
+    "Metrics",
     "MicroF1",
     "MicroFBeta",
+    "MicroJaccard",
     "MicroPrecision",
     "MicroRecall",
+    "MultiFBeta",
+    "MutualInfo",
     "NormalizedMutualInfo",
     "Precision",
     "Rand",
     "Recall",
     "Rolling",
+    "RollingPRAUC",
+    "RollingROCAUC",
     "Silhouette",
     "VBeta",
     "VMeasure",
     "WeightedF1",
     "WeightedFBeta",
+    "WeightedJaccard",
     "WeightedPrecision",
     "WeightedRecall",
 ]

@@ -11,6 +11,7 @@ from millstream import _core, _frames
 from millstream._measures import Measure
 from millstream.errors import InvalidType, InvalidValue
 from millstream.metrics.positive import with_positive
+from millstream.roles import ANOMALY_DETECTOR, CLASSIFIER, REGRESSOR, role_of
 
 __all__ = ["Metric"]
 
@@ -66,6 +67,23 @@ class Metric(_core.Metric, Measure):
 
     def __gt__(self, other: Any) -> bool:
         return self.is_better_than(other)
+
+    @property
+    def requires_labels(self) -> bool:
+        """Whether it scores labels or numbers, not probabilities; River's name."""
+        return not self._wants_probabilities()
+
+    def works_with(self, model: Any) -> bool:
+        """Whether it scores what a model predicts; River's name."""
+        role = role_of(model)
+        if self._takes_numbers():
+            return role is REGRESSOR
+        return role is CLASSIFIER or (role is ANOMALY_DETECTOR and not self.requires_labels)
+
+    def __add__(self, other: Any) -> Any:
+        from millstream.metrics.together import Metrics
+
+        return Metrics([self, other])
 
     def _shown(self) -> str:
         text = format(self.get(), self._format)

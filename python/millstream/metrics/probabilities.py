@@ -92,6 +92,7 @@ class ROCAUC(Metric):
     """
 
     name = "metrics.ROCAUC"
+    unsupported = {"n_thresholds": "scores are counted in 2,627 bins, with a bound on the error"}
 
     @forwarded
     def __init__(self, pos_val: Label | None = None) -> None: ...

@@ -6,7 +6,7 @@ from typing import Any
 
 from millstream.metrics.base import Metric
 
-__all__ = ["Fading", "Rolling"]
+__all__ = ["Fading", "Rolling", "RollingPRAUC", "RollingROCAUC"]
 
 
 class _Wrapper(Metric):
@@ -86,3 +86,33 @@ class Fading(_Wrapper):
 
     def __init__(self, metric: Metric | str, forgetting: float = 0.999) -> None:
         super().__init__(metric=_plain(metric), forgetting=forgetting)
+
+
+def RollingROCAUC(window_size: int = 1000, pos_val: Any = None) -> Rolling:  # noqa: N802
+    """`Rolling(ROCAUC(pos_val), window_size)` under River's name.
+
+    Parameters
+    ----------
+    window_size
+        Number of outcomes in the window.
+    pos_val
+        The positive class.
+    """
+    from millstream.metrics.probabilities import ROCAUC
+
+    return Rolling(ROCAUC(pos_val), window_size)
+
+
+def RollingPRAUC(window_size: int = 1000, pos_val: Any = None) -> Rolling:  # noqa: N802
+    """`Rolling(PRAUC(pos_val), window_size)` under River's name.
+
+    Parameters
+    ----------
+    window_size
+        Number of outcomes in the window.
+    pos_val
+        The positive class.
+    """
+    from millstream.metrics.probabilities import PRAUC
+
+    return Rolling(PRAUC(pos_val), window_size)

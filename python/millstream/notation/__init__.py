@@ -16,7 +16,7 @@ come from an untrusted source.
 from __future__ import annotations
 
 from millstream.errors import InvalidNotation
-from millstream.notation.build import Vocabulary, parameters_of, parse
+from millstream.notation.build import IN_PYTHON, Vocabulary, parameters_of, parse
 from millstream.notation.write import text
 
-__all__ = ["InvalidNotation", "Vocabulary", "parameters_of", "parse", "text"]
+__all__ = ["IN_PYTHON", "InvalidNotation", "Vocabulary", "parameters_of", "parse", "text"]

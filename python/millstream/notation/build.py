@@ -13,9 +13,17 @@ from millstream._echo import quoted
 from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
-from millstream.roles import STEPS, one_of, phrase_of
+from millstream.roles import STEPS, TRANSFORMER, one_of, phrase_of
 
-__all__ = ["Vocabulary", "parameters_of", "parse"]
+__all__ = ["IN_PYTHON", "Vocabulary", "parameters_of", "parse"]
+
+#: Components written in Python, which the registry does not list, with their roles.
+IN_PYTHON = {
+    "feature_extraction.BagOfWords": TRANSFORMER,
+    "feature_extraction.HashingVectorizer": TRANSFORMER,
+    "feature_extraction.TFIDF": TRANSFORMER,
+    "preprocessing.Guard": TRANSFORMER,
+}
 
 #: The refused parameter in a message.
 _MUST_BE = re.compile(r": (\w+) must ")
@@ -78,7 +86,7 @@ class Vocabulary:
     """
 
     def __init__(self, more: Mapping[str, str] | None = None, methods: Collection[str] = ()) -> None:
-        self.more = dict(more or {})
+        self.more = {name: f"millstream.{name.rpartition('.')[0]}" for name in IN_PYTHON} | dict(more or {})
         self.methods = methods
         self.short: dict[str, list[str]] = {}
         for name in dict.fromkeys([*registry.find(), *self.more]):
@@ -109,6 +117,8 @@ class Vocabulary:
 
     def role(self, name: str) -> str:
         """The role of the component of a full name."""
+        if name in IN_PYTHON:
+            return IN_PYTHON[name]
         return "source" if name in self.more else registry.entry(name)["role"]
 
     def class_of(self, name: str) -> Callable[..., Any]:
@@ -229,6 +239,8 @@ class _Builder:
             raise self.wrong(f"no component named {quoted(node.name)}{hint}", node.at, stop)
         for rule in (
             lambda full: self.vocabulary.role(full) in roles,
+            # A wrapper has the role of what it wraps.
+            lambda full: bool(roles) and self.vocabulary.role(full) == "wrapper",
             lambda full: full.rpartition(".")[0] == family,
         ):
             if len(found) > 1 and any(map(rule, found)):

@@ -36,6 +36,7 @@ from millstream.oco.leader import FTRL, FollowTheLeader
 from millstream.oco.learner import Bound, Learner
 from millstream.oco.losses import Linear, Loss, Losses, SquaredDistance
 from millstream.oco.margins import Absolute, Hinge, Log, Logistic, Squared
+from millstream.oco.models import Model
 from millstream.oco.newton import OnlineNewtonStep
 from millstream.oco.perturbed import FollowThePerturbedLeader
 from millstream.oco.polytopes import L1Ball, Simplex
@@ -68,6 +69,7 @@ __all__ = [
     "Losses",
     "Minimum",
     "MirrorDescent",
+    "Model",
     "OnlineGradientDescent",
     "OnlineNewtonStep",
     "OnlineSubgradientDescent",

@@ -13,8 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from millstream.errors import InvalidType, InvalidValue, MillstreamError, NumericOverflow
+from millstream.evaluate.progress import Progress
 from millstream.oco.learner import Learner, Terms
 from millstream.oco.losses import Linear, Loss, Losses, as_loss, as_losses
+from millstream.oco.models import as_learner
 from millstream.oco.report import Report, Reports, make_report
 from millstream.oco.sets import Set
 from millstream.oco.vectors import Array, shown
@@ -62,6 +64,7 @@ class Game:
         comparator: Set | None = None,
         keep_decisions: bool = False,
     ) -> None:
+        learner = as_learner(learner)
         if not isinstance(learner, Learner):
             raise InvalidType(f"oco.Game: learner must be a learner such as oco.Hedge(), got {shown(learner)}")
         if comparator is not None and not isinstance(comparator, Set):
@@ -107,13 +110,29 @@ class Game:
         self._one(as_loss(loss))
         return float(self._costs[-1][-1])
 
-    def play(self, rounds: int | None = None) -> Self:
-        """Play a number of further rounds, or all remaining ones."""
+    def play(self, rounds: int | None = None, progress: bool | None = False) -> Self:
+        """Play a number of further rounds, or all remaining ones.
+
+        `progress` shows a progress bar; None shows it on a terminal and in a notebook.
+        """
         if self._adversary is not None and rounds is None:
             raise InvalidValue("oco.Game: an adversary has no last round: pass a number of rounds")
         if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 0):
             raise InvalidValue(f"oco.Game: rounds must be an integer >= 0, got {rounds!r}")
         last = None if rounds is None else self._rounds + int(rounds)
+        total = None if rounds is None else int(rounds)
+        if total is None and self._batch is not None:
+            total = len(self._batch) - self._position
+        with Progress(progress, total, "loss per round", unit="rounds") as bar:
+            self._until(last, bar)
+        return self
+
+    def _until(self, last: int | None, bar: Progress) -> None:
+        begun, paid = self._rounds, 0.0
+
+        def status(_: int) -> tuple[float | None, int, int | None, int]:
+            return paid / max(self._rounds - begun, 1), 0, None, 0
+
         while last is None or self._rounds < last:
             if self._batch is not None and self._batch.kind is Linear:
                 most = len(self._batch) - self._position
@@ -121,12 +140,15 @@ class Game:
                 if most <= 0:
                     break
                 self._block(self._batch[self._position : self._position + most])
+                paid += float(self._costs[-1].sum())
+                bar.count(most, status)
                 continue
             loss = self._following()
             if loss is None:
                 break
             self._one(loss)
-        return self
+            paid += float(self._costs[-1][-1])
+            bar.count(1, status)
 
     def _following(self) -> Loss | None:
         if self._batch is not None:
@@ -214,6 +236,7 @@ def play(
     switches: int | None = None,
     keep_decisions: bool = False,
     tolerance: float = 1e-8,
+    progress: bool | None = None,
 ) -> Any:
     """Play a whole game and report its regret.
 
@@ -223,7 +246,8 @@ def play(
     Parameters
     ----------
     learner
-        the learner, or several by name, each of which plays the same losses
+        the learner, or several by name, each of which plays the same losses; a linear model of the package without
+        intercept, such as `linear_model.LogisticRegression(intercept=False)`, is one too: see `Model`
     losses
         a matrix of linear losses, losses created by `many`, any iterable of losses, or an adversary: a function
         (round, decision) that returns the loss
@@ -238,6 +262,8 @@ def play(
         store the decisions of all rounds
     tolerance
         largest relative distance of the best decision's loss from the minimum, if there is no closed form
+    progress
+        whether to show a progress bar; by default on a terminal and in a notebook
 
     Returns
     -------
@@ -263,8 +289,8 @@ def play(
         shared: dict[str, Any] = {}
         reports = {}
         for name, each in learner.items():
-            game = Game(each, losses, **options).play(rounds)
+            game = Game(each, losses, **options).play(rounds, progress)
             reports[name] = game._report(switches, tolerance, {} if callable(losses) else shared)
             reports[name].name = name
         return Reports(reports)
-    return Game(learner, losses, **options).play(rounds).report(switches, tolerance)
+    return Game(learner, losses, **options).play(rounds, progress).report(switches, tolerance)

@@ -13,6 +13,7 @@ import numpy as np
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import number
 from millstream.evaluate.plot import COLOURS
+from millstream.evaluate.report.axes import short, ticks
 
 if TYPE_CHECKING:
     from millstream.oco.report import Report
@@ -171,7 +172,7 @@ def fragment(reports: Mapping[str, Report]) -> str:
 
 
 def _picture(reports: Mapping[str, Report]) -> str:
-    width, height = 560, 200
+    width, height, left, foot = 560, 200, 64, 40
     curves = [report.curve for report in reports.values()]
     most = max(float(curve["round"][-1]) for curve in curves)
     every = np.concatenate([np.concatenate([curve["regret"], curve["bound"]]) for curve in curves])
@@ -187,13 +188,24 @@ def _picture(reports: Mapping[str, Report]) -> str:
         points = " ".join(f"{across:.1f},{down:.1f}" for across, down in zip(x, y, strict=True))
         return f'<polyline points="{points}" fill="none" {style}/>'
 
-    lines = []
+    def words(x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> str:
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+        return f'<text {place} font-size="11" fill="currentColor" {more}>{escape(text)}</text>'
+
+    parts = []
+    for tick in ticks(low, high, 4):
+        y = (high - tick) / span * height
+        parts.append(f'<path d="M0 {y:.1f}H{width}" stroke="currentColor" stroke-opacity=".14"/>')
+        parts.append(words(-7, y + 4, short(tick), "end"))
+    parts += [words(tick / most * width, height + 15, short(tick)) for tick in ticks(0.0, most, 5)]
+    parts.append(words(width / 2, height + 32, "rounds"))
+    parts.append(
+        words(-left + 12, height / 2, "regret", more=f'transform="rotate(-90 {-left + 12} {height / 2:g})"')
+    )
     for index, curve in enumerate(curves):
         colour = COLOURS[index % len(COLOURS)]
-        lines.append(line(curve["round"], curve["regret"], f'stroke="{colour}" stroke-width="1.6"'))
-        lines.append(line(curve["round"], curve["bound"], f'stroke="{colour}" stroke-dasharray="4 2"'))
-    label = f'<text x="0" y="-4" font-size="11" fill="currentColor">{number(high)}</text>'
-    return (
-        f'<svg role="img" aria-label="regret over rounds" viewBox="-2 -18 {width + 4} {height + 22}" '
-        f'width="{width}" style="max-width:100%">{label}{"".join(lines)}</svg>'
-    )
+        parts.append(line(curve["round"], curve["regret"], f'stroke="{colour}" stroke-width="1.6"'))
+        parts.append(line(curve["round"], curve["bound"], f'stroke="{colour}" stroke-dasharray="4 2"'))
+    box = f'viewBox="{-left} -10 {width + left + 16} {height + foot + 10}" width="{width + left + 16}"'
+    style = 'style="max-width:100%;height:auto"'
+    return f'<svg role="img" aria-label="regret over rounds" {box} {style}>{"".join(parts)}</svg>'

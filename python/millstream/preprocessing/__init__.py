@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
 from millstream.preprocessing.encoders import CountEncoder, OneHotEncoder, OrdinalEncoder, TargetEncoder
+from millstream.preprocessing.guard import Guard
 from millstream.preprocessing.hashing import FeatureHasher
 from millstream.preprocessing.imputers import Imputer, PreviousImputer
 from millstream.preprocessing.projections import GaussianRandomProjector, SparseRandomProjector
@@ -24,6 +25,7 @@ __all__ = [
     "CountEncoder",
     "FeatureHasher",
     "GaussianRandomProjector",
+    "Guard",
     "Imputer",
     "MaxAbsScaler",
     "MinMaxScaler",

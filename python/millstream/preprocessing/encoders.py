@@ -42,6 +42,9 @@ class OneHotEncoder(Native, Transformer):
     """
 
     name = "preprocessing.OneHotEncoder"
+    unsupported = {
+        "categories": "categories are learned; put compose.Select or a filter of rows in front",
+    }
 
     @forwarded
     def __init__(self, drop_zeros: bool = False, drop_first: bool = False) -> None: ...

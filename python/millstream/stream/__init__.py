@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from millstream.stream.checkpoint import Checkpoint as Checkpoint
     from millstream.stream.columnar import read_arrow as read_arrow
     from millstream.stream.columnar import read_parquet as read_parquet
+    from millstream.stream.cost_examples import CostExamples as CostExamples
+    from millstream.stream.cost_files import CostFile as CostFile
+    from millstream.stream.cost_files import CostRows as CostRows
     from millstream.stream.csv import read_csv as read_csv
     from millstream.stream.examples import from_examples as from_examples
+    from millstream.stream.feature_names import FeatureNames as FeatureNames
     from millstream.stream.formats import open as open  # noqa: A004
     from millstream.stream.formats import read_stdin as read_stdin
     from millstream.stream.frames import from_arrow as from_arrow
@@ -47,6 +51,11 @@ if TYPE_CHECKING:
     from millstream.stream.river import iter_sql as iter_sql
     from millstream.stream.river import shuffle as shuffle
     from millstream.stream.river import simulate_qa as simulate_qa
+    from millstream.stream.round_classification import from_classification as from_classification
+    from millstream.stream.round_files import RoundFile as RoundFile
+    from millstream.stream.round_files import read_dsjson as read_dsjson
+    from millstream.stream.round_writers import write_dsjson as write_dsjson
+    from millstream.stream.round_writers import write_vw as write_vw
     from millstream.stream.sink import Sink as Sink
     from millstream.stream.socket import read_socket as read_socket
     from millstream.stream.socket_sink import write_socket as write_socket
@@ -54,22 +63,33 @@ if TYPE_CHECKING:
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
     from millstream.stream.table import TableStream as TableStream
+    from millstream.stream.task_streams import Task as Task
+    from millstream.stream.task_streams import Tasks as Tasks
+    from millstream.stream.task_streams import tasks as tasks
     from millstream.stream.vowpal_wabbit import hash_feature as hash_feature
     from millstream.stream.vowpal_wabbit import read_vw as read_vw
 
 #: Modules of the readers. Each is imported when first used, because importing Arrow is slow.
 _READERS = {
     "Checkpoint": "checkpoint",
+    "CostExamples": "cost_examples",
+    "CostFile": "cost_files",
+    "CostRows": "cost_files",
     "DeadLetter": "partition_state",
+    "FeatureNames": "feature_names",
     "MessageSource": "message_source",
     "Origin": "messages",
     "ProcessProgress": "process_progress",
     "Processed": "processing",
     "Profile": "profiling",
+    "RoundFile": "round_files",
     "Sink": "sink",
     "SparseText": "sparse_text",
     "TableStream": "table",
+    "Task": "task_streams",
+    "Tasks": "task_streams",
     "from_arrow": "frames",
+    "from_classification": "round_classification",
     "from_examples": "examples",
     "from_numpy": "frames",
     "from_pandas": "frames",
@@ -90,6 +110,7 @@ _READERS = {
     "read_arff": "arff",
     "read_arrow": "columnar",
     "read_csv": "csv",
+    "read_dsjson": "round_files",
     "read_json_lines": "json_lines",
     "read_kafka": "kafka",
     "read_libsvm": "libsvm",
@@ -102,9 +123,12 @@ _READERS = {
     "read_vw": "vowpal_wabbit",
     "shuffle": "river",
     "simulate_qa": "river",
+    "write_dsjson": "round_writers",
+    "tasks": "task_streams",
     "write_kafka": "kafka_sink",
     "write_redis": "redis_sink",
     "write_socket": "socket_sink",
+    "write_vw": "round_writers",
 }
 
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]
@@ -113,7 +137,9 @@ __all__ = ["Chunk", "Sparse", "Stream", *_READERS]
 def __getattr__(name: str) -> Any:
     if name in _READERS:
         return getattr(importlib.import_module(f"millstream.stream.{_READERS[name]}"), name)
-    raise AttributeError(f"module 'millstream.stream' has no attribute {name!r}")
+    from millstream._other_names import unknown_name
+
+    return unknown_name(__name__)(name)
 
 
 def __dir__() -> list[str]:

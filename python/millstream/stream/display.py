@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from millstream import _frames
+from millstream._dates import date_of
 from millstream._display import _STYLE
 from millstream._echo import visible
 from millstream._sparse import Sparse
@@ -79,6 +80,8 @@ def _table(stream: Stream, chunk: Chunk) -> str:
     rows = list(_frames.dicts(chunk.X))
     kinds = stream.schema or _kinds_of_dicts(rows)
     names = list(itertools.islice(kinds, _COLUMNS))
+    # Dates of files are seconds since 1970.
+    times = {name for name in names if kinds[name] == "time"}
     left = len(kinds) - len(names)
     beside = {}
     for name, column in chunk.beside.items():
@@ -86,7 +89,7 @@ def _table(stream: Stream, chunk: Chunk) -> str:
     cells = [[*names, *(["…"] if left else []), *beside]]
     cells.append([*(kinds[name] for name in names), *([f"{left} more"] if left else []), *("" for _ in beside)])
     for place, x in enumerate(rows):
-        values = [x.get(name) for name in names]
+        values = [date_of(x.get(name)) if name in times else x.get(name) for name in names]
         cells.append([*values, *([""] if left else []), *(column[place] for column in beside.values())])
     lines = []
     for place, line in enumerate(cells):

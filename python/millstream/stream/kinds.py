@@ -14,7 +14,7 @@ import pyarrow.compute as compute
 
 from millstream import _frames
 
-__all__ = ["KINDS", "as_kind", "as_time", "kind_of"]
+__all__ = ["KINDS", "as_kind", "as_time", "kind_of", "split_kind"]
 
 #: The kinds that can be stated. A text is kept as it is; a nominal value is one of a set.
 KINDS = ("number", "nominal", "text", "time")
@@ -37,7 +37,13 @@ def kind_of(kind: arrow.DataType) -> str | None:
     return None
 
 
-def as_kind(column: Any, kind: str, stated: bool) -> tuple[Any, Any]:
+def split_kind(kind: str) -> tuple[str, str | None]:
+    """A stated kind, and the layout of times: "time:%d.%m.%Y" is the kind "time" in that layout."""
+    name, sign, layout = kind.partition(":")
+    return (name, layout) if name == "time" and sign and "%" in layout else (kind, None)
+
+
+def as_kind(column: Any, kind: str, stated: bool, layout: str | None = None) -> tuple[Any, Any]:
     """A column converted to its kind, and the indices of values of another kind, or None.
 
     Values are converted to a stated kind: a number to a string if the column is nominal, a string to a number if
@@ -58,15 +64,20 @@ def as_kind(column: Any, kind: str, stated: bool) -> tuple[Any, Any]:
         if found == "nominal" and stated:
             return _read(column, arrow.float64())
         return arrow.nulls(len(column), arrow.float64()), _present(column)
-    times, bad = as_time(column)
+    times, bad = as_time(column, layout)
     return _seconds(times), bad
 
 
-def as_time(column: Any) -> tuple[Any, Any]:
-    """Times as Arrow timestamps or numbers; strings are read as ISO 8601."""
+def as_time(column: Any, layout: str | None = None) -> tuple[Any, Any]:
+    """Times as Arrow timestamps or numbers; strings are read in a layout such as "%d.%m.%Y", or as ISO 8601."""
     found = kind_of(column.type)
     if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if layout is not None and found in ("nominal", "number"):
+        texts = compute.utf8_trim_whitespace(column.cast(arrow.string()))
+        times = compute.strptime(texts, format=layout, unit="us", error_is_null=True)
+        bad = np.flatnonzero(compute.and_(compute.is_valid(texts), compute.is_null(times)))
+        return times, bad if len(bad) else None
     if found == "nominal":
         return _read(column, arrow.timestamp("us"))
     if arrow.types.is_date(column.type):

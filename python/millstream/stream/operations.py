@@ -93,6 +93,36 @@ class Operations:
 
         return MapChunks(self._stream, function)
 
+    def calendar(self, on: str, *, form: str = "both", keep: bool = False) -> Stream:
+        """The examples with features of the calendar instead of the column `on`, which has times.
+
+        The features are the hour, the weekday (Monday is 0), the day of the year, and the seconds since the last
+        row. For linear learners, which would see a jump at midnight, each of the first three is also a point on a
+        circle, as sine and cosine. All are those of UTC, or of the local time that the file has without a zone.
+
+        Parameters
+        ----------
+        on
+            A column of times among the features, or the column of event times.
+        form
+            `"plain"` for numbers, which suffice for trees; `"cyclic"` for sines and cosines; or `"both"`.
+        keep
+            Whether the column itself remains a feature, in seconds since 1970.
+
+        Examples
+        --------
+        >>> import io
+        >>> from millstream import stream
+        >>> file = io.BytesIO(b"at,y\\n2024-02-29 06:30:00,1\\n2024-02-29 18:00:00,0\\n")
+        >>> for x, y in stream.read_csv(file, target="y").calendar("at", form="plain"):
+        ...     print(x)
+        {'at hour': 6.0, 'at weekday': 3.0, 'at yearday': 60.0, 'at since last': nan}
+        {'at hour': 18.0, 'at weekday': 3.0, 'at yearday': 60.0, 'at since last': 41400.0}
+        """
+        from millstream.stream.calendar import Calendar
+
+        return Calendar(self._stream, on, form, keep)
+
     def filter(self, predicate: Callable[..., Any]) -> Stream:
         """The examples for which `predicate(x)`, or `predicate(x, y)` if it takes two arguments, is true."""
         from millstream.stream.mapped import Filter

@@ -33,6 +33,8 @@ class ProcessProgress:
     waiting: int | None = None
     #: Seconds between the writing of the last message and its processing; None without times.
     lag: float | None = None
+    #: The largest `lag` of a message since the last report.
+    largest_lag: float | None = None
     #: The fraction of the time since the last report in which the model or the sink was busy. Near 1, they are
     #: slower than the source, which is then read only as fast as they allow.
     busy: float = 0.0
@@ -69,6 +71,12 @@ class Watch:
         self._last = self._begun = clock.monotonic()
         self._rows = 0
         self._idle = 0.0
+        self._largest: float | None = None
+
+    def received(self, seconds: float) -> None:
+        """Note how long ago a message was written."""
+        self.progress.lag = seconds
+        self._largest = max(self._largest or 0.0, seconds)
 
     def waited(self, seconds: float) -> None:
         """Count time in which no message was there."""
@@ -87,6 +95,7 @@ class Watch:
         progress.rate = (progress.rows - self._rows) / passed
         progress.busy = min(1.0, max(0.0, 1.0 - self._idle / passed))
         progress.waiting = waiting
+        progress.largest_lag, self._largest = self._largest, None
         if models and all(hasattr(model, "counters") and hasattr(model, "memory") for model in models):
             # The number of keys without a look at each of them.
             progress.keys = sum(

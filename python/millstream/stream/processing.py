@@ -254,7 +254,7 @@ class _Run:
             # The partition was taken away after the message was fetched.
             return 0
         if message.time is not None:
-            self.watch.progress.lag = max(0.0, clock.time() - message.time)
+            self.watch.received(max(0.0, clock.time() - message.time))
         if state.is_repeat(message):
             self.watch.progress.repeats += 1
             return 0

@@ -7,7 +7,7 @@ names its line and column, raised after the rows before it, or is skipped and co
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.blocks import check_length, line_blocks
 from millstream.stream.chunk import Chunk
+from millstream.stream.feature_names import FeatureNames
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import REASONS, SkippedRows
@@ -32,9 +33,12 @@ ENTRIES = 1 << 17
 #: Bytes parsed at once, where lines can be parsed separately.
 BLOCK = 1 << 20
 
-#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons; and
-#: whether it stopped there.
-Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
+#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons;
+#: whether it stopped there; and the namespaces of the lines, where features are selected or combined.
+Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool, dict[int, str]]
+
+#: After this many rows, namespaces that were not seen are taken for mistakes.
+ENOUGH = 1000
 
 
 class SparseText(Stream):
@@ -50,6 +54,9 @@ class SparseText(Stream):
 
     #: The name of the label in reports.
     target = "label"
+
+    #: The names of columns, if they are collected.
+    feature_names: FeatureNames | None = None
 
     def __init__(self, path: Any, labels: str, on_error: str, follow: bool, idle: float | None) -> None:
         if labels not in ("auto", "class", "number"):
@@ -72,6 +79,9 @@ class SparseText(Stream):
         """The core's parser; `inside` if its input is not the beginning of the file."""
         raise NotImplementedError
 
+    def check_namespaces(self, seen: Mapping[int, str]) -> None:
+        """Refuse arguments that name no namespace among those seen."""
+
     def chunks(self) -> Iterator[Chunk]:
         for chunk, _ in self.tagged():
             yield chunk
@@ -80,7 +90,9 @@ class SparseText(Stream):
         """The chunks, each with the tags of its rows."""
         self.skipped = aside = SkippedRows()
         any_rows = False
-        for rows, refused, stopped in (
+        seen: dict[int, str] = {}
+        count, is_checked = 0, False
+        for rows, refused, stopped, namespaces in (
             self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
         ):
             words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
@@ -88,11 +100,18 @@ class SparseText(Stream):
                 # Before the rows are yielded: a consumer of only some of them never resumes this generator.
                 aside.count += refused[0]
                 aside.reasons += map(fitting, words[: REASONS - len(aside.reasons)])
+            seen |= namespaces
+            count += len(rows[0])
+            if not is_checked and (count >= ENOUGH or (count and not self._source.waits)):
+                is_checked = True
+                self.check_namespaces(seen)
             if len(rows[0]):
                 any_rows = True
                 yield self._chunk(rows)
             if stopped:
                 raise InvalidValue(words[-1])
+        if any_rows and not is_checked:
+            self.check_namespaces(seen)
         if not any_rows and not aside and not self._source.follow:
             raise InvalidValue(f"{self.source}: there are no rows")
 
@@ -100,17 +119,17 @@ class SparseText(Stream):
         """Blocks of whole lines, parsed by several threads."""
         before = 0
         pool = _core.BufferPool()
-        for (rows, (count, described), stopped), lines in in_parallel(
+        for (rows, (count, described), stopped, seen), lines in in_parallel(
             line_blocks(self._source.pieces(), BLOCK, self.source), partial(self._block, pool)
         ):
-            yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
+            yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped, seen
             before += lines
 
     def _block(self, pool: _core.BufferPool, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
         parts, inside = block
         reader = self.reader(inside)
         lines = reader.parse_all(parts, pool)
-        return (reader.take(), reader.refused(), reader.stopped()), lines
+        return self._taken(reader), lines
 
     def _in_turn(self) -> Iterator[Taken]:
         """Rows as soon as their lines have arrived."""
@@ -127,13 +146,24 @@ class SparseText(Stream):
             rows, entries = reader.parse(piece, False)
             full = rows and (self._source.waits or entries >= ENTRIES or rows >= ROWS)
             if full or reader.stopped():
-                yield reader.take(), reader.refused(), reader.stopped()
+                yield self._taken(reader)
         reader.parse(b"", True)
-        yield reader.take(), reader.refused(), reader.stopped()
+        yield self._taken(reader)
+
+    def taken(self, reader: _core.TextReader) -> tuple[Any, ...]:
+        """The rows that wait, and what belongs to them."""
+        return reader.take()
+
+    def _taken(self, reader: _core.TextReader) -> Taken:
+        seen = {first: name.decode(errors="replace") for first, name in reader.namespaces()}
+        return self.taken(reader), reader.refused(), reader.stopped(), seen
 
     def _chunk(self, taken: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
         rows, width, labels, weights, tags, ends = taken
-        return Chunk(parsed(rows, width), self._labels(labels), weights), _split(tags, ends)
+        X = parsed(rows, width)
+        if self.feature_names is not None:
+            object.__setattr__(X, "feature_names", self.feature_names)
+        return Chunk(X, self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
         """Integers as int64: they are classes to a classifier and numbers to a regressor."""

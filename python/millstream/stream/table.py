@@ -101,7 +101,8 @@ class TableStream(Stream):
         Columns to leave out.
     types
         Kinds by column, where they differ from those found in the first rows: `"number"`, `"nominal"`, `"text"`
-        or `"time"`. A time among the features is converted to seconds since 1970.
+        or `"time"`. A time among the features is converted to seconds since 1970. Dates that are not ISO 8601
+        need their layout: `"time:%d.%m.%Y"`.
     on_error
         `"raise"`: a row with a value that is not of its column's kind ends the stream with an error, after the
         rows before it. `"skip"`: such a row is skipped and counted in `skipped`.
@@ -129,7 +130,10 @@ class TableStream(Stream):
     ) -> None:
         self.target, self.weight, self.time, self.label_time = target, weight, time, label_time
         self.drop = (drop,) if isinstance(drop, str) else tuple(drop)
-        self.types = dict(types or {})
+        split = {name: kinds.split_kind(str(kind)) for name, kind in (types or {}).items()}
+        self.types = {name: kind for name, (kind, _) in split.items()}
+        #: Layouts of times that are not ISO 8601, by column.
+        self.layouts = {name: layout for name, (_, layout) in split.items() if layout is not None}
         self.on_error = on_error
         self.skipped = SkippedRows()
         self._schema: dict[str, str] | None = None
@@ -196,6 +200,8 @@ class TableStream(Stream):
         """The options that differ from their defaults, for `repr`."""
         names = ("target", "weight", "time", "label_time", "drop", "types")
         given = {name: value for name in names if (value := getattr(self, name))}
+        if self.layouts:
+            given["types"] = self.types | {name: f"time:{layout}" for name, layout in self.layouts.items()}
         if self.drop:
             given["drop"] = list(self.drop)
         if self.on_error != "raise":
@@ -277,8 +283,9 @@ class _Reading:
         if kind == kinds.UNKNOWN:
             kind = piece.kind_of_text(name) or found
         self.schema[name] = kind
-        converted, bad = kinds.as_kind(column, kind, stated is not None or is_text)
-        self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
+        layout = self.stream.layouts.get(name)
+        converted, bad = kinds.as_kind(column, kind, stated is not None or is_text, layout)
+        self._note(piece, name, column, bad, f"must be {_a(kind)}{_in(layout)}", faults)
         return converted
 
     def _beside(self, piece: Piece, what: str, name: str, faults: dict[int, str]) -> Any:
@@ -286,8 +293,9 @@ class _Reading:
         place = table.schema.get_field_index(name)
         column = _combined(table.column(place)) if place >= 0 else arrow.nulls(table.num_rows)
         if what in ("time", "label_time"):
-            converted, bad = kinds.as_time(column)
-            self._note(piece, name, column, bad, "must be a time, a date or a number", faults)
+            layout = self.stream.layouts.get(name)
+            converted, bad = kinds.as_time(column, layout)
+            self._note(piece, name, column, bad, f"must be a time, a date or a number{_in(layout)}", faults)
             return converted
         self._note(piece, name, column, kinds.missing(column), f"the {_WORDS[what]} must not be missing", faults)
         if what == "w":
@@ -358,6 +366,10 @@ def _combined(column: Any) -> Any:
 def _no_features(table: arrow.Table, others: dict[str, Any]) -> Chunk:
     """A chunk whose rows have no features, as many as there are."""
     return Chunk([{} for _ in range(table.num_rows)], **others)
+
+
+def _in(layout: str | None) -> str:
+    return "" if layout is None else f" like {layout}"
 
 
 def _a(kind: str) -> str:

@@ -16,11 +16,12 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
-from millstream.roles import FORECASTER, role_of
+from millstream.roles import FORECASTER, POLICY, role_of
 from millstream.testing import (
     asking,
     batches,
     copying,
+    deciding,
     features,
     forecasting,
     integration,
@@ -29,10 +30,11 @@ from millstream.testing import (
     weights,
 )
 from millstream.testing.law import BrokenLaw, Law
+from millstream.testing.policies import PolicySubject
 from millstream.testing.series import SeriesSubject
 from millstream.testing.subject import Subject
 
-__all__ = ["FORECASTER_LAWS", "LAWS", "BrokenLaw", "Check", "check_model", "checks"]
+__all__ = ["FORECASTER_LAWS", "LAWS", "POLICY_LAWS", "BrokenLaw", "Check", "check_model", "checks"]
 
 #: In the order of checking: laws that others rely on come first.
 _MODULES = (asking, predicting, copying, targets, batches, weights, features, integration)
@@ -48,11 +50,17 @@ _OF_FORECASTERS = {
     **{name: _EVERY[name] for name in (*_SHARED, "description", "bad targets")},
     **_laws_of(forecasting),
 }
+_OF_POLICIES = {
+    **{name: _EVERY[name] for name in (*_SHARED, "description")},
+    **_laws_of(deciding),
+}
 
 #: Each law of models of features by its name, in one sentence.
 LAWS: dict[str, str] = {law.name: law.sentence for law in _EVERY.values()}
 #: Each law of forecasters by its name, in one sentence.
 FORECASTER_LAWS: dict[str, str] = {law.name: law.sentence for law in _OF_FORECASTERS.values()}
+#: Each law of policies by its name, in one sentence.
+POLICY_LAWS: dict[str, str] = {law.name: law.sentence for law in _OF_POLICIES.values()}
 
 
 class Check:
@@ -84,14 +92,15 @@ def check_model(
     Parameters
     ----------
     model
-        A classifier, regressor, transformer, anomaly detector or forecaster, a class that needs no arguments, or
-        a function that returns a model.
+        A classifier, regressor, transformer, anomaly detector, forecaster or policy, a class that needs no
+        arguments, or a function that returns a model.
     skip
         Names of laws that the model breaks on purpose, preferably a dict with the reasons. `LAWS` has all names,
-        `FORECASTER_LAWS` those of forecasters.
+        `FORECASTER_LAWS` those of forecasters, `POLICY_LAWS` those of policies.
     examples
         At least 12 pairs of a dict and a target, for a learner that needs particular features or targets. By
-        default the features are three numbers `a`, `b` and `c`. For a forecaster at least 12 numbers.
+        default the features are three numbers `a`, `b` and `c`. For a forecaster at least 12 numbers, for a policy
+        at least 12 rewards.
 
     Examples
     --------
@@ -134,24 +143,32 @@ def checks(
     ... def test_my_learner(check):
     ...     check()
     """
-    forecasts = role_of(model) is FORECASTER or _makes_a_forecaster(model)
-    laws = _OF_FORECASTERS if forecasts else _EVERY
+    role = role_of(model) or _role_made_by(model)
+    laws, subject_of = _OF_ROLE.get(str(role), (_EVERY, Subject))
     skipped = [skip] if isinstance(skip, str) else list(skip)
     for name in skipped:
         if name not in laws:
             raise InvalidValue(f"testing: skip must name laws ({', '.join(laws)}), got {quoted(name)}")
-    subject = SeriesSubject(model, examples) if forecasts else Subject(model, examples)
+    subject = subject_of(model, examples)
     return [Check(law, subject) for law in laws.values() if law.name not in skipped and law.applies(subject)]
 
 
-def _makes_a_forecaster(function: Any) -> bool:
-    if isinstance(function, type) or not callable(function) or role_of(function) is not None:
-        return False
+#: Roles with laws of their own, and how a model of each is tested.
+_OF_ROLE: dict[str, tuple[dict[str, Law], type[Subject]]] = {
+    FORECASTER: (_OF_FORECASTERS, SeriesSubject),
+    POLICY: (_OF_POLICIES, PolicySubject),
+}
+
+
+def _role_made_by(function: Any) -> str | None:
+    """The role of the model that a function returns."""
+    if isinstance(function, type) or not callable(function):
+        return None
     try:
-        return role_of(function()) is FORECASTER
+        return role_of(function())
     except Exception:
         # `Subject` reports it.
-        return False
+        return None
 
 
 def _listed(heading: str, laws: dict[str, str]) -> str:
@@ -160,6 +177,11 @@ def _listed(heading: str, laws: dict[str, str]) -> str:
 
 
 # The reference and `help` list the laws.
-check_model.__doc__ = f"{check_model.__doc__}{_listed('Laws', LAWS)}" + _listed(
-    "Laws of forecasters", FORECASTER_LAWS
+check_model.__doc__ = "".join(
+    (
+        str(check_model.__doc__),
+        _listed("Laws", LAWS),
+        _listed("Laws of forecasters", FORECASTER_LAWS),
+        _listed("Laws of policies", POLICY_LAWS),
+    )
 )

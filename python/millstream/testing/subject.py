@@ -15,7 +15,7 @@ from millstream._part import shown_part
 from millstream._python_loop import arguments_of, title_of
 from millstream.base import Transformer
 from millstream.errors import InvalidType
-from millstream.roles import FORECASTER, STEPS, Role, Truth, one_of, role_of
+from millstream.roles import FORECASTER, POLICY, STEPS, Role, Truth, one_of, role_of
 from millstream.testing import examples
 from millstream.testing.answers import check_answer, is_missing, same
 from millstream.testing.examples import Example
@@ -24,7 +24,7 @@ from millstream.testing.law import Broken, broken
 __all__ = ["CHECKED", "REFUSALS", "Subject"]
 
 #: Roles that have laws.
-CHECKED = (*STEPS, FORECASTER)
+CHECKED = (*STEPS, FORECASTER, POLICY)
 
 #: Errors by which a model may refuse an example.
 REFUSALS = (ValueError, TypeError)
@@ -46,7 +46,7 @@ class Subject:
             raise InvalidType(f"testing.check_model: expected {one_of(CHECKED)}, got {shown_part(given)}")
         self.role = role
         self.title = title_of(first)
-        self.native = isinstance(first, (_core.Model, _core.Forecaster))
+        self.native = isinstance(first, (_core.Model, _core.Forecaster, _core.Policy))
         self._last: str | tuple[str, tuple[Any, ...], dict[str, Any]] = ""
         self._prepare(first, own_examples)
 

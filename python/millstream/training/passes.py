@@ -71,9 +71,9 @@ def train(
         None: one step per example, as in `learn_one`. A number: one step per batch of that many examples, along
         the mean of their gradients at the weights before the step (the last batch of a pass may be smaller). Steps
         are fewer and less noisy, and with the same learning rate the weights move less in a pass. Only for
-        learners that follow a gradient: `linear_model.LinearRegression` and `linear_model.LogisticRegression`,
-        alone or at the end of a pipeline, whose transformers still learn example by example. A batch of 1 is the
-        same as None.
+        learners that follow a gradient: `LinearRegression`, `LogisticRegression`, `SoftmaxRegression`, `SVM` and
+        `LMS` of `linear_model`, and `MLPClassifier` and `MLPRegressor` of `neural_network`, alone or at the end of
+        a pipeline, whose transformers still learn example by example. A batch of 1 is the same as None.
     metric
         Metric to compute after each pass instead of the model's own loss (hinge loss for margin-based learners,
         squared error or error rate for learners without a loss).
@@ -290,5 +290,6 @@ def _check(
     if batch_size is not None and not isinstance(model, _core.Model):
         raise InvalidType(
             f"train: {title_of(model)} learns from one example at a time; mini-batches are for native "
-            "linear_model.LinearRegression and linear_model.LogisticRegression, also at the end of a pipeline"
+            "learners that follow a gradient, such as linear_model.LogisticRegression or "
+            "neural_network.MLPClassifier, also at the end of a pipeline"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream._sparse import Sparse, unseen
+from millstream._sparse import Sparse, unseen, with_products
 from millstream.errors import InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
@@ -85,6 +85,8 @@ class Part(Derived):
 def _size(chunk: Chunk, unknown: int) -> int:
     """Bytes of a chunk; `unknown` for rows in Python objects."""
     X = chunk.X
+    if isinstance(X, Sparse) and (rows := with_products(X)) is not None:
+        return rows.memory() + sum(int(column.nbytes) for column in chunk.beside.values())
     columns = [X.starts, X.indices, X.values] if isinstance(X, Sparse) else [X]
     sizes = [getattr(column, "nbytes", None) for column in (*columns, *chunk.beside.values())]
     if any(not isinstance(size, int) for size in sizes):

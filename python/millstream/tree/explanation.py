@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
-from millstream._echo import quoted
+from millstream._echo import quoted, visible
 from millstream.errors import UnknownName
 from millstream.evaluate.frames import frame, table
+from millstream.explain.explanation import Explanation
 from millstream.tree.structure import Branch, Node, TreeStructure, class_name, feature_name, plain, short
 
-__all__ = ["Explanation", "Step", "explain"]
+__all__ = ["Step", "TreeExplanation", "explain"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Step:
     node: int
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class TreeExplanation(Explanation):
     """The path of an example through a tree, and the contribution of each feature to the prediction.
 
     `base` is the fraction of the class among all learned examples, or their mean. Each step changes it; at the end
@@ -47,37 +49,25 @@ class Explanation:
     >>> for i in range(400):
     ...     model.learn_one({"hour": float(i % 24), "day": float(i % 7)}, i % 24 > 15)
     >>> model.explain_one({"hour": 20.0, "day": 2.0})
-    path              value  change  fraction True
-    all examples                             0.320
-    hour > 14.636        20  +0.562          0.882
-    hour > 15.727        20  +0.118          1.000
-    the leaf's model         +0.000          1.000
+    path              value  change  fraction of True
+    all examples                                0.320
+    hour > 14.636        20  +0.562             0.882
+    hour > 15.727        20  +0.118             1.000
+    the leaf's model         +0.000             1.000
     """
 
-    #: The explained class; None for a regression tree.
-    label: Any
-    base: float
-    path: tuple[Step, ...]
-    share: float
-    prediction: float
-    #: The quantity: "share" of a class, or "mean".
-    what: str = "share"
-
-    @property
-    def contributions(self) -> dict[Any, float]:
-        """The sum of each feature's changes, in descending order of size."""
-        sums: dict[Any, float] = {}
-        for step in self.path:
-            sums[step.feature] = sums.get(step.feature, 0.0) + step.change
-        return dict(sorted(sums.items(), key=lambda pair: -abs(pair[1])))
+    method: str = "path"
+    path: tuple[Step, ...] = ()
+    #: The fraction or the mean at the end of the path.
+    share: float = 0.0
 
     @property
     def leaf_model(self) -> float:
         """The contribution of the leaf's own model."""
         return self.prediction - self.share
 
-    def to_frame(self, kind: str | None = None) -> Any:
-        """One row per step."""
+    def path_to_frame(self, kind: str | None = None) -> Any:
+        """One row per step; `to_frame()` has one per feature, as for all models."""
         steps = self.path
         columns = {
             "node": [step.node for step in steps],
@@ -90,18 +80,33 @@ class Explanation:
         return frame(columns, kind)
 
     def __repr__(self) -> str:
-        what = self.what if self.label is None else f"fraction {class_name(self.label)}"
+        return table(*self._path_cells())
+
+    def _repr_html_(self) -> str:
+        cells = ["".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in self._html_rows()]
+        path = "".join(f"<tr>{row}</tr>" for row in cells)
+        # Without a split there are no contributions, but there is a path.
+        bars = super()._repr_html_() if self.contributions else ""
+        return visible(f"<table><tbody>{path}</tbody></table>") + bars
+
+    def _html_rows(self) -> list[tuple[str, list[str]]]:
+        head, rows = self._path_cells()
+        return [("th", head), *(("td", row) for row in rows)]
+
+    def _path_cells(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the rows of the path."""
+        what = "mean" if self.label is None else f"fraction of {class_name(self.label)}"
         rows = [["all examples", "", "", _number(self.base)]]
         rows += [
             [step.branch, _value(step.value), _signed(step.change), _number(step.share)] for step in self.path
         ]
         rows.append(["the leaf's model", "", _signed(self.leaf_model), _number(self.prediction)])
-        return table(["path", "value", "change", what], rows)
+        return ["path", "value", "change", what], rows
 
 
 def explain(
     structure: TreeStructure, x: Mapping[Any, Any], label: Any, predicted: Any, probabilities: Any
-) -> Explanation:
+) -> TreeExplanation:
     """Explain an example: `predicted` is the model's class or number, `probabilities` that of each class."""
     code = None
     if structure.of_classes:
@@ -121,7 +126,19 @@ def explain(
         share = structure.share(node, code) if node.estimate.weight > 0.0 else before
         steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.index))
         before = share
-    return Explanation(label, base, tuple(steps), before, prediction, "share" if structure.of_classes else "mean")
+    sums: dict[Any, float] = {}
+    for step in steps:
+        sums[step.feature] = sums.get(step.feature, 0.0) + step.change
+    return TreeExplanation(
+        label=label,
+        scale="probability" if structure.of_classes else "number",
+        base=base,
+        prediction=prediction,
+        contributions=dict(sorted(sums.items(), key=lambda pair: -abs(pair[1]))),
+        values={step.feature: step.value for step in steps},
+        path=tuple(steps),
+        share=before,
+    )
 
 
 def _code(structure: TreeStructure, label: Any) -> int | None:

@@ -9,8 +9,10 @@ from millstream._echo import quoted
 from millstream._native import Native
 from millstream.base import Features
 from millstream.errors import InvalidType
+from millstream.explain.explanation import Explanation
+from millstream.explain.one import explain_one
 from millstream.roles import CLASSIFIER
-from millstream.tree.explanation import Explanation, explain
+from millstream.tree.explanation import explain
 from millstream.tree.rules import Rules, rules_of
 from millstream.tree.structure import TreeStructure
 from millstream.tree.tables import importances, nodes_frame, splits_frame
@@ -141,13 +143,15 @@ class ReadableTree(Native):
         """
         return splits_frame(self._structure(), kind)
 
-    def explain_one(self, x: Features, label: Any = None) -> Explanation:
+    def explain_one(self, x: Features, label: Any = None, **options: Any) -> Explanation:
         """The path of an example through the tree, and the contribution of each feature to the prediction.
 
         Along the path, the fraction of the predicted class (or of `label`), in a regression tree the mean, changes
         from node to node; each change is attributed to the feature of the split. Fractions are those of
-        `to_frame()`.
+        `to_frame()`. Options, such as `background`, select the Shapley values of `explain.explain_one` instead.
         """
+        if options:
+            return explain_one(self, x, label, **options)
         predicted = self.predict_one(x)
         probabilities = self.predict_proba_one(x) if self.role is CLASSIFIER else None
         return explain(self._structure(), x, label, predicted, probabilities)

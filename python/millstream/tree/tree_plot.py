@@ -18,6 +18,7 @@ from millstream._files import write_whole
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
 from millstream.tree.structure import Branch, Node, TreeStructure, amount, class_name, feature_name
+from millstream.tree.tree_outline import outline, zoomed
 from millstream.tree.tree_text import Cut, text_of
 
 __all__ = ["Drawing"]
@@ -25,6 +26,8 @@ __all__ = ["Drawing"]
 _SUFFIXES = (".svg", ".html", ".txt")
 _HEIGHT, _ROW, _TOP, _EDGE = 52.0, 66.0, 66.0, 12.0
 _BEND = 34.0
+#: A wider picture, in pixels, has a choice of sizes.
+_WIDE = 900.0
 _LEAST_WIDTH, _MOST_WIDTH = 118.0, 240.0
 #: Colours of the classes; black is reserved for text.
 _COLOURS = COLOURS[:6]
@@ -68,7 +71,7 @@ class Drawing:
         if suffix == ".html":
             style = "body{margin:1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}"
             # Limited in height so that the horizontal scroll bar is visible; paper does not scroll.
-            style += "@media screen{body>div{max-height:calc(100vh - 3rem)}}"
+            style += "@media screen{body>div,.ms-zoom .view{max-height:calc(100vh - 3rem)}}"
             style += "@media print{svg{max-width:100%;height:auto}}"
             title = visible(escape(self._cut.head()))
             text = (
@@ -79,8 +82,18 @@ class Drawing:
         write_whole(path, text.encode())
 
     def fragment(self) -> str:
-        """The picture as an HTML fragment, with a scroll bar if it is wider than the page."""
-        return f'<div style="overflow-x:auto;max-width:100%">{self.svg}</div>'
+        """The picture as an HTML fragment, with a scroll bar if it is wider than the page.
+
+        A wide picture has a choice of sizes. If nodes are hidden, an outline of all nodes follows, whose branches
+        collapse.
+        """
+        picture = _Picture(self._cut)
+        svg, width = visible(picture.svg()), picture.width
+        shown = zoomed(svg, width) if width > _WIDE else f'<div style="overflow-x:auto;max-width:100%">{svg}</div>'
+        if not self._cut.hidden:
+            return shown
+        nodes = f"all {len(self._cut.structure.nodes):,} nodes"
+        return f"{shown}<details><summary>{nodes}</summary>{outline(self._cut.structure)}</details>"
 
     def __repr__(self) -> str:
         return self.text
@@ -107,6 +120,8 @@ class _Placed:
 class _Picture:
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
+        #: In pixels, once it is drawn.
+        self.width = 0.0
         self.structure = cut.structure
         leaves = [leaf.estimate for leaf in self.structure.leaves()]
         means = [leaf.mean for leaf in leaves if leaf.mean is not None and leaf.weight > 0.0]
@@ -174,6 +189,7 @@ class _Picture:
         width = self.lefts[-1] + self.widths[-1] + max(86.0 if cut else _EDGE, words + 2 * _EDGE)
         legend, across = self._legend()
         width = max(width, across, _width(self.cut.head(), 13.8) + 2 * _EDGE, _width(foot, 11.5) + 2 * _EDGE)
+        self.width = width
         height = _TOP + rows * _ROW + _HEIGHT + (30.0 if foot else _EDGE)
         head = escape(self.cut.head())
         parts = [f'<text class="b" x="{_EDGE:g}" y="24">{head}</text>', legend]

@@ -1,6 +1,7 @@
 //! Models made of models.
 
 mod filter_step;
+pub mod interact;
 pub mod pipeline;
 pub mod selection;
 pub mod target_transform;

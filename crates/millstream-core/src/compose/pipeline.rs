@@ -751,6 +751,13 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
 
 impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
+        if let [only] = &self.chain.steps[..] {
+            // The common pipeline, without the recursion.
+            let mut z = scratch.take_row();
+            only.transform(x, &mut z, scratch);
+            self.last.predict(z.row(), want, out, scratch);
+            return scratch.give_row(z);
+        }
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, want, out, scratch));
     }
 
@@ -870,6 +877,14 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
 
     fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<T>> {
         self.abilities.mini_batches.then_some(self)
+    }
+
+    fn ends_tasks(&self) -> bool {
+        self.last.ends_tasks()
+    }
+
+    fn end_task(&mut self, scratch: &mut Scratch) {
+        self.last.end_task(scratch);
     }
 
     fn duplicate(&self) -> Box<dyn Learner<T>> {

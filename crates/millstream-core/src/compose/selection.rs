@@ -163,7 +163,7 @@ fn kind_in(x: Row<'_>) -> impl Fn(usize) -> FeatureKind + '_ {
 }
 
 /// Whether `text` matches a pattern of `*` and `?`: after a mismatch, the last star takes one character more.
-fn fits(pattern: &[char], text: &str) -> bool {
+pub(super) fn fits(pattern: &[char], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use crate::interactions::Walker;
 use crate::labels::Label;
 use crate::row::Sparse;
 use crate::table::{Column, Raw, Table};
@@ -88,20 +89,21 @@ impl PendingRow {
         }
     }
 
-    fn copy_from(&mut self, raw: Raw<'_>) {
+    fn copy_from(&mut self, raw: Raw<'_>, walker: &mut Walker) {
         self.values.clear();
         self.indices.clear();
-        match raw {
+        let sparse = match raw {
             Raw::Dense(values) => {
                 self.width = None;
                 self.values.extend_from_slice(values);
+                return;
             }
-            Raw::Sparse(sparse) => {
-                self.width = Some(sparse.width);
-                self.values.extend_from_slice(sparse.values);
-                self.indices.extend_from_slice(sparse.indices);
-            }
-        }
+            Raw::Sparse(sparse) => sparse,
+            Raw::Crossed(row) => walker.walk(&row),
+        };
+        self.width = Some(sparse.width);
+        self.values.extend_from_slice(sparse.values);
+        self.indices.extend_from_slice(sparse.indices);
     }
 }
 
@@ -122,6 +124,7 @@ pub struct Pending {
     /// … and labels that are due before those of earlier rows.
     overtaking: BinaryHeap<Reverse<DueLabel>>,
     layouts: Vec<Option<(Arc<Layout>, usize)>>,
+    walker: Walker,
 }
 
 impl Pending {
@@ -174,7 +177,7 @@ impl Pending {
             self.held.len() as u32 - 1
         });
         let held = &mut self.held[slot as usize];
-        held.copy_from(raw);
+        held.copy_from(raw, &mut self.walker);
         held.layout = layout;
         held.target = target;
         held.w = w;

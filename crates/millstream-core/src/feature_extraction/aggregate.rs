@@ -14,6 +14,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
+use crate::htm;
 use crate::key_table::{shown_key, Capacity, KeyTable, SavedTable, MAX_KEYS, WHEN_FULL};
 use crate::key_use::KeyUses;
 use crate::merging::Merge;
@@ -127,8 +128,9 @@ fn build(arguments: &Arguments<'_>, who: &'static str, on: Option<Name>) -> Resu
 pub fn time_features(description: &Json, visit: &mut dyn FnMut(&Json)) {
     match description {
         Json::Object(fields) => {
-            let is_aggregate = fields.get("name").is_some_and(|name| name == AGG_NAME || name == TARGET_AGG_NAME);
-            if let (true, Some(time)) = (is_aggregate, fields.get("parameters").map(|all| &all["time"])) {
+            let timed = [AGG_NAME, TARGET_AGG_NAME, htm::date_encoder::NAME, htm::htm_anomaly::NAME];
+            let has_time = fields.get("name").is_some_and(|name| timed.iter().any(|timed| name == timed));
+            if let (true, Some(time)) = (has_time, fields.get("parameters").map(|all| &all["time"])) {
                 if !time.is_null() {
                     visit(time);
                 }

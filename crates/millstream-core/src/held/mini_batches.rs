@@ -23,9 +23,9 @@ impl Model {
     /// stopped it, if any: the batches before the fault are learned, and nothing of its own batch.
     pub fn learn_batches(&mut self, job: &Job<'_>, size: usize, scratch: &mut Scratch) -> (usize, Option<Fault>) {
         if !self.part.abilities.mini_batches {
-            let words =
-                "learns from one example at a time; mini-batches are for linear_model.LinearRegression and \
-                         linear_model.LogisticRegression, also at the end of a pipeline";
+            let words = "learns from one example at a time; mini-batches are for learners that follow a gradient, \
+                         such as linear_model.LogisticRegression or neural_network.MLPClassifier, also at the end of \
+                         a pipeline";
             return (0, Some(Fault::wrong_type(format!("{}: {words}", self.title))));
         }
         let mut done = job.from;

@@ -31,6 +31,7 @@ mod source;
 pub mod state;
 pub mod statistic;
 mod tables;
+mod together;
 mod transformer_run;
 
 pub use merge::{Origin, Seeds};
@@ -41,6 +42,7 @@ pub use run::{Job, NoSink, Sink, Tally};
 pub use savepoint::{Before, Rehearsal};
 pub use source::{Source, TableRow};
 pub use tables::TableReader;
+pub use together::{TargetTable, Together};
 
 use state::{Saved, Saving, Sealed};
 
@@ -52,9 +54,12 @@ macro_rules! with_held_kinds {
             Model of $crate::held::Root,
             Metric of $crate::held::LabelledMetric,
             Forecaster of Box<dyn $crate::forecaster::Forecaster>,
+            Policy of $crate::bandit::decider::Decider,
+            ContextualPolicy of Box<$crate::bandit::contextual::Policy>,
             Sampler of Box<dyn $crate::sampler::Sampler>,
             Statistic of Box<dyn $crate::statistic::Statistic>,
             CovarianceEstimator of Box<dyn $crate::covariance_estimator::CovarianceEstimator>,
+            PolicyEstimator of Box<dyn $crate::policy_evaluation::role::PolicyEstimator>,
             Sketch of Box<dyn $crate::sketch::role::Sketch>,
             DriftDetector of Box<dyn $crate::detector::DriftDetector>,
             FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>

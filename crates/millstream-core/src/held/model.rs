@@ -4,6 +4,7 @@ use crate::declaration::Role;
 use crate::fault::{Fault, Result};
 use crate::part::{Abilities, Extracted, InnerDetector};
 use crate::registry;
+use crate::row::Scratch;
 use crate::schema::Schema;
 
 use super::root::{for_task, Root, RootTask};
@@ -28,6 +29,17 @@ impl Model {
     /// `predict_one` of an anomaly detector.
     pub fn optional_verbs(&self) -> Vec<&'static str> {
         self.part.estimator.optional_verb().into_iter().collect()
+    }
+
+    /// See `Learner::ends_tasks`.
+    pub fn ends_tasks(&self) -> bool {
+        self.part.estimator.ends_tasks()
+    }
+
+    /// See `Learner::end_task`.
+    pub fn end_task(&mut self) -> Result<()> {
+        for_task!(self.part, T => T::learner_mut(&mut self.part)?.end_task(&mut Scratch::default()), transformer => {});
+        Ok(())
     }
 
     /// Whether a score is that of an anomaly, for anomaly filters.

@@ -116,6 +116,15 @@ impl Estimator {
         }
     }
 
+    /// Whether the end of a task means anything to it.
+    pub fn ends_tasks(&self) -> bool {
+        match self {
+            Estimator::Classifier(learner) => learner.ends_tasks(),
+            Estimator::Regressor(learner) => learner.ends_tasks(),
+            _ => false,
+        }
+    }
+
     /// The verb that only some models of its role have.
     pub fn optional_verb(&self) -> Option<&'static str> {
         match self {

@@ -5,8 +5,9 @@
 
 use crate::batch::{Batch, Rows};
 use crate::fault::{Fault, Result};
+use crate::interactions::Walker;
 use crate::row::{all_finite, RowBuffer, Scratch, Want};
-use crate::table::{raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
+use crate::table::{raw_block, RawBlock, Reader, SparseTable, Table, BLOCK};
 use crate::task::{Answer, Answers, Outcomes, Targets, Truths};
 
 use super::root::{for_task, RootTask};
@@ -103,6 +104,8 @@ struct Run<'r, 'j, T: RootTask> {
     answers: Answers,
     /// Rows that are not plain, for learners that take batches of them.
     rows: Vec<RowBuffer>,
+    /// The row that is learned and the next one, where rows have products.
+    walkers: [Walker; 2],
     tally: Tally,
     /// Whether it stops before slow rows.
     pauses: bool,
@@ -130,6 +133,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
             answer: Answer::default(),
             answers: Answers::default(),
             rows: Vec::new(),
+            walkers: Default::default(),
             tally: Tally::default(),
             pauses: false,
             task: std::marker::PhantomData,
@@ -260,9 +264,9 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
 
     /// The same for sparse rows, which learners take one by one: look-ups are shared, and predictions are scored together.
     fn step_sparse(&mut self, table: SparseTable<'_>, row: usize, end: usize) -> usize {
-        let Run { model, job, reader, scratch, truths, answers, answer, .. } = self;
+        let Run { model, job, reader, scratch, truths, answers, answer, walkers, .. } = self;
         let Some(want) = job.predicting.filter(|_| !model.part.abilities.checks_rows) else { return 0 };
-        let first = Raw::Sparse(table.row(row));
+        let first = table.raw(row);
         if reader.has_news(&model.schema, first) || reader.row(&model.schema, first).is_err() {
             return 0;
         }
@@ -272,17 +276,35 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         model.part.infallible = false;
         let Ok(learner) = T::learner_mut(&mut model.part) else { return 0 };
         let prediction = T::prediction(answer);
+        let [mut now, mut next] = walkers.each_mut();
+        if let Some(crossed) = table.crossed {
+            now.walk(&table.crossed_row(crossed, row));
+        }
         let mut done = 0;
         for (row, &y) in (row..).zip(truths) {
             table.prefetch(row + AHEAD);
-            if row + 1 < job.to {
-                learner.prefetch(table.row(row + 1));
-            }
-            let (w, Some(x)) = (job.weight(row), table.next_row(row, &model.schema)) else { break };
+            let w = job.weight(row);
+            let x = match table.crossed {
+                None => {
+                    if row + 1 < job.to {
+                        learner.prefetch(table.row(row + 1));
+                    }
+                    table.next_row(row, &model.schema)
+                }
+                Some(crossed) => {
+                    if row + 1 < job.to {
+                        learner.prefetch(next.walk(&table.crossed_row(crossed, row + 1)));
+                    }
+                    table.next_made(now.row(table.width), &model.schema)
+                }
+            };
+            let Some(x) = x else { break };
             if !is_positive(w) || learner.step(x, y, w, want, prediction, scratch).is_err() {
                 break;
             }
             T::push(prediction, want, predictions);
+            // The references: walkers are large, and most rows need none.
+            std::mem::swap(&mut now, &mut next);
             done += 1;
         }
         model.count += done as u64;

@@ -50,6 +50,15 @@ impl<'a> Reader<'a> {
         self.place
     }
 
+    /// Pass a value that is this object, if the text goes on with it.
+    #[inline]
+    pub fn pass(&mut self, object: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.place..).unwrap_or_default();
+        let is_next = object.ends_with('}') && rest.starts_with(object.as_bytes());
+        self.place += if is_next { object.len() } else { 0 };
+        is_next
+    }
+
     /// The text from `start` up to here.
     pub fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.place).unwrap_or_default()

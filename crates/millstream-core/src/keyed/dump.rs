@@ -11,10 +11,12 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::Role;
 use crate::fault::{Fault, Result};
-use crate::held::state::{pack, unpack};
+use crate::held::state::{self, pack, unpack};
 use crate::held::{Held, Holdable};
 use crate::labels::Labels;
+use crate::registry;
 
 use super::form::Form;
 use super::header::{Header, HEADER};
@@ -116,6 +118,12 @@ impl<P: Holdable + Send + Sync> Keyed<P> {
     /// The note of a dump, which says how it is to be loaded.
     pub fn note(bytes: &[u8]) -> Result<String> {
         Blocks::new(bytes)?.head().map(|head| head.note)
+    }
+
+    /// The role of the components of a dump.
+    pub fn role(bytes: &[u8]) -> Result<Role> {
+        let head = Blocks::new(bytes)?.head()?;
+        registry::role_of(&state::description(&state::open(&head.template)?)?)
     }
 
     /// From a full dump; also returns its note. Models that do not fit in memory go to the file.

@@ -31,6 +31,7 @@ mod spill;
 mod store;
 mod stubs;
 mod texts;
+mod values;
 
 pub use answers::KeyedAnswers;
 pub use header::Header;
@@ -38,6 +39,7 @@ pub use key::{hash, OwnedKey, ShownKey};
 pub use run::{error_of, KeyColumn, KeyedJob, KeyedRun};
 pub use spill::SpillFile;
 use store::{Moment, Store};
+pub use values::{ValuesJob, ValuesRun};
 
 /// Number of shards, if there may be many keys. Each thread processes the rows of some shards.
 const SHARDS: usize = 16;

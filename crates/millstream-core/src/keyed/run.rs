@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
+use crate::ensemble::threads;
 use crate::fault::{Fault, FaultKind, Result};
 use crate::held::{Held, Job, Model, Root, TableRow, Tally};
 use crate::key::Key;
@@ -20,8 +21,8 @@ use super::key::{hash, ShownKey};
 use super::store::{Moment, Store};
 use super::{read, write, Keyed, Session};
 
-/// Number of rows of the first block and of the largest. A shard is locked for its rows of a block, and threads are started
-/// for each block.
+/// Number of rows of the first block and of the largest. A shard is locked for its rows of a block, and threads wait for
+/// each other after each block.
 const FIRST_BLOCK: usize = 1 << 12;
 const LARGEST_BLOCK: usize = 1 << 14;
 /// How long a block should take: between two blocks a job may be stopped, and readers get their turn.
@@ -29,7 +30,7 @@ const SHORT: Duration = Duration::from_millis(8);
 const LONG: Duration = Duration::from_millis(24);
 /// How many rows ahead a key is looked up, and its model prefetched. 4 to 16 work equally well.
 const AHEAD: usize = 8;
-/// Blocks below this are processed by one thread: another one would take longer to start.
+/// Blocks below this are processed by one thread: another one would take longer to wake up.
 const FEW: usize = 1 << 10;
 
 const STOPPED: &str = "the job was stopped";
@@ -202,7 +203,8 @@ impl Keyed<Root> {
             self.savepoint(session);
         }
         let mut from = job.job.from;
-        let mut size = FIRST_BLOCK;
+        // A model of words takes less than a microsecond for a row.
+        let mut size = if self.compact { LARGEST_BLOCK } else { FIRST_BLOCK };
         let (ticks, texts) = (*read(&self.ticks), *read(&self.texts));
         while from < job.job.to && progress.fault.is_none() && !progress.is_ahead {
             let (to, started) = ((from + size).min(job.job.to), Instant::now());
@@ -351,56 +353,32 @@ fn clocks(times: &[f64], now: &mut f64, counts: impl Fn(usize) -> bool) -> Vec<f
     times.iter().enumerate().map(clock).collect()
 }
 
-/// The outcomes of all parts. Part i is processed by thread i modulo their number.
+/// The outcomes of all parts.
 fn on_threads(threads: usize, parts: &[Part<'_, '_>]) -> Vec<Outcome> {
-    let share = |thread: usize| -> Vec<(usize, Outcome)> {
-        let mut scratch = Scratch::default();
-        let own = parts.iter().enumerate().skip(thread).step_by(threads);
-        own.map(|(shard, part)| (shard, part.run(shard, &mut scratch))).collect()
-    };
-    let mut outcomes: Vec<(usize, Outcome)> = match threads {
-        1 => share(0),
-        _ => std::thread::scope(|scope| {
-            let share = &share;
-            let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || share(thread))).collect();
-            let mut outcomes = share(0);
-            for other in others {
-                match other.join() {
-                    Ok(more) => outcomes.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            outcomes
-        }),
-    };
-    outcomes.sort_by_key(|(shard, _)| *shard);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    let mut outcomes: Vec<Outcome> = parts.iter().map(|part| Outcome::new(&part.block)).collect();
+    let mut works: Vec<_> = parts.iter().zip(&mut outcomes).enumerate().collect();
+    threads::each(threads, &mut works, &mut Scratch::default(), |(shard, (part, outcome)), scratch| {
+        part.run(*shard, outcome, scratch);
+    });
+    outcomes
 }
 
 impl Part<'_, '_> {
-    fn run(&self, shard: usize, scratch: &mut Scratch) -> Outcome {
+    fn run(&self, shard: usize, outcome: &mut Outcome, scratch: &mut Scratch) {
         let Block { keyed, job, .. } = self.block;
-        let mut outcome = Outcome::new(&self.block);
         if self.rows.is_empty() {
-            return outcome;
+            return;
         }
         let (readers, answer, now) = (Readers::default(), Answer::default(), keyed.now());
         let mut worker = Worker { block: self.block, clocks: self.clocks, now, readers, answer, scratch };
         let store = &keyed.shards[shard];
         if job.job.learning {
             let mut store = write(store);
-            worker.each(self.rows, &mut outcome, &mut *store, |store, ahead| store.prefetch(ahead), Worker::learn);
+            worker.each(self.rows, outcome, &mut *store, |store, ahead| store.prefetch(ahead), Worker::learn);
         } else {
             let store = read(store);
-            worker.each(
-                self.rows,
-                &mut outcome,
-                &mut &*store,
-                |store, ahead| store.prefetch(ahead),
-                Worker::predict,
-            );
+            worker.each(self.rows, outcome, &mut &*store, |store, ahead| store.prefetch(ahead), Worker::predict);
         }
-        outcome
     }
 }
 

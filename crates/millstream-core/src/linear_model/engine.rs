@@ -12,12 +12,22 @@ use crate::parameter::Arguments;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
+use super::full_vector::AdaptiveScore;
+
 pub trait Engine: Clone + Send + Sync + 'static {
     fn loss(&self) -> Loss;
     /// Number of steps.
     fn steps(&self) -> f64;
     /// The score to predict with.
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
+    /// See `Learner::linear_part`.
+    fn linear_part(&self, _indices: &[u32], _x: &[f64]) -> Option<f64> {
+        None
+    }
+    /// See `Learner::linear_run`.
+    fn linear_run(&self, _first: usize, _x: &[f64]) -> Option<f64> {
+        None
+    }
     /// One step on the loss at (x, y).
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// The score to predict with, then one step.
@@ -27,6 +37,14 @@ pub trait Engine: Clone + Send + Sync + 'static {
         let score = self.score(asked, scratch);
         self.learn(x, y, w, scratch)?;
         Ok(score)
+    }
+    /// See `Abilities::steps_together`.
+    fn steps_together(&self) -> bool {
+        false
+    }
+    /// See `Learner::adaptive_score`.
+    fn adaptive_score(&mut self) -> Option<AdaptiveScore<'_>> {
+        None
     }
     /// Whether mini-batch steps are supported.
     fn takes_batches(&self) -> bool;

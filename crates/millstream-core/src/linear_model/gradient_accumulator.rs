@@ -58,6 +58,14 @@ impl GradientAccumulator {
         (Features::Sparse(&self.touched, &self.means), slope)
     }
 
+    /// The opposite gradients.
+    pub fn negated(&self) -> Self {
+        let mut negated = self.clone();
+        negated.sums.iter_mut().for_each(|sum| *sum = -*sum);
+        negated.slope = -negated.slope;
+        negated
+    }
+
     /// Clear, at a cost proportional to the touched coordinates.
     pub fn clear(&mut self) {
         if self.dense {

@@ -148,14 +148,30 @@ impl Engine for Linear {
 
     #[inline]
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        if let Row::Plain(x) = x {
+            if self.is_plain(x) {
+                return finite(self.state.hyperplane.plain_score(x));
+            }
+        }
         let located = self.state.coordinates.locate(x, scratch);
         let score = self.state.hyperplane.score(located.features());
         located.release(scratch);
         score
     }
 
+    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
+        let State { coordinates, hyperplane } = &self.state;
+        let weights = || hyperplane.weights.dot(Features::Sparse(indices, x), hyperplane.t);
+        (!coordinates.mapped()).then(weights)
+    }
+
     #[inline]
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        if let Row::Plain(x) = x {
+            if self.is_plain(x) {
+                return self.step_plain(None, x, y, w).map(drop);
+            }
+        }
         self.take::<false>(x, y, w, scratch).map(drop)
     }
 

@@ -8,7 +8,7 @@ use crate::exchange::Exchange;
 use crate::fault::{Fault, Result, Shown};
 use crate::learner::{Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
-use crate::linear_model::{hyperplane, Engine, Linear};
+use crate::linear_model::{hyperplane, AdaptiveScore, Engine, Linear};
 use crate::merging::{Merge, Merger, BY_OPTIMIZER};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -116,7 +116,12 @@ impl<E: Engine> Part for LinearRegression<E> {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { missing_is_zero: true, mini_batches: self.engine.takes_batches(), ..Abilities::default() }
+        Abilities {
+            missing_is_zero: true,
+            mini_batches: self.engine.takes_batches(),
+            steps_together: self.engine.steps_together() && !self.engine.loss().for_counts(),
+            ..Abilities::default()
+        }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -167,6 +172,20 @@ impl<E: Engine> Learner<Numbers> for LinearRegression<E> {
 
     fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
         Some(self.engine.loss().value(y, self.engine.score(x, scratch)))
+    }
+
+    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
+        // The Poisson loss predicts the exponential of the score.
+        (!self.engine.loss().for_counts()).then(|| self.engine.linear_part(indices, x)).flatten()
+    }
+
+    fn adaptive_score(&mut self) -> Option<AdaptiveScore<'_>> {
+        // The Poisson loss refuses targets and predicts the exponential of the score.
+        (!self.engine.loss().for_counts()).then(|| self.engine.adaptive_score()).flatten()
+    }
+
+    fn linear_run(&self, first: usize, x: &[f64]) -> Option<f64> {
+        (!self.engine.loss().for_counts()).then(|| self.engine.linear_run(first, x)).flatten()
     }
 
     fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Numbers>> {

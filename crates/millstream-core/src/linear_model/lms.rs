@@ -54,6 +54,7 @@ struct Lms {
 
 impl RegressionUpdate for Lms {
     const NAME: &'static str = "linear_model.LMS";
+    const MINI_BATCHES: bool = true;
 
     #[inline]
     fn asks_variance(&self) -> bool {

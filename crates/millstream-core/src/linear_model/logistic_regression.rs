@@ -7,7 +7,7 @@ use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::learner::{DecisionFunction, Learner, MiniBatch};
 use crate::linear_model::full_vector::{self, Build as _};
-use crate::linear_model::{hyperplane, Engine, Linear};
+use crate::linear_model::{hyperplane, AdaptiveScore, Engine, Linear};
 use crate::merging::{Merge, Merger, BY_OPTIMIZER};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -132,6 +132,7 @@ impl<E: Engine> Part for LogisticRegression<E> {
         Abilities {
             missing_is_zero: true,
             mini_batches: self.engine.takes_batches(),
+            steps_together: self.engine.steps_together(),
             max_classes: 2,
             ..Abilities::default()
         }
@@ -183,6 +184,10 @@ impl<E: Engine> Learner<Classes> for LogisticRegression<E> {
         self.predict_score(score, want, out);
         self.started = true;
         Ok(())
+    }
+
+    fn adaptive_score(&mut self) -> Option<AdaptiveScore<'_>> {
+        self.started.then(|| self.engine.adaptive_score()).flatten()
     }
 
     fn decision_function(&self) -> Option<&dyn DecisionFunction> {

@@ -15,7 +15,8 @@ use crate::merging::{Merger, Side};
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::{step_each, DecisionFunction, Learner};
+use crate::learner::{step_each, DecisionFunction, Learner, MiniBatch};
+use crate::numeric::dot;
 use crate::optim::Features;
 use crate::parameter::{Arguments, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -23,6 +24,7 @@ use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
+use super::gradient_accumulator::GradientAccumulator;
 use super::softmax_regression::softmax;
 use super::weight_vector::{check_width, Move, Proposal, Spread, WeightVector};
 use super::Coordinates;
@@ -53,12 +55,22 @@ pub trait UpdateRule: Clone + Send + Sync + 'static {
     const LENGTH: bool = false;
     /// Margin above which the loss is 0; the loss is the missing margin.
     const WANTED: f64 = 1.0;
+    /// Whether the rule follows a subgradient that is a weighted example, so that mini-batches have a meaning.
+    const MINI_BATCHES: bool = false;
     /// Whether an example with this margin causes no update; then nothing else is computed.
     fn idle(&self, _margin: f64) -> bool {
         false
     }
     /// The step, or None for no update.
     fn decide(&self, seen: &MarginExample) -> Option<Move>;
+    /// In a mini-batch: weight of an example in the subgradient.
+    fn pull(&self, _margin: f64, _w: f64) -> f64 {
+        0.0
+    }
+    /// In a mini-batch: the step along the mean of the weighted examples.
+    fn decide_mean(&self, _seen: &MarginExample) -> Move {
+        Move::along(0.0)
+    }
 }
 
 pub const FULL: Parameter = Parameter::new(
@@ -82,6 +94,8 @@ pub fn build<R: UpdateRule>(rule: R, spread: Spread, intercept: bool) -> Built {
         next: Proposal::default(),
         other: Proposal::default(),
         held: Savepoint::default(),
+        gathered: Vec::new(),
+        examples: 0.0,
     }))
 }
 
@@ -94,6 +108,9 @@ struct MarginClassifier<R: UpdateRule> {
     next: Proposal,
     other: Proposal,
     held: Savepoint,
+    /// The weighted examples of a mini-batch by vector, and their number.
+    gathered: Vec<GradientAccumulator>,
+    examples: f64,
 }
 
 /// Undo information: restores the state at `savepoint`.
@@ -492,6 +509,7 @@ impl<R: UpdateRule> Part for MarginClassifier<R> {
             + vectors.sum::<usize>()
             + self.next.memory()
             + self.other.memory()
+            + self.gathered.iter().map(GradientAccumulator::memory).sum::<usize>()
             + self.state.coordinates.memory()
     }
 
@@ -507,6 +525,7 @@ impl<R: UpdateRule> Part for MarginClassifier<R> {
     }
 
     fn rollback(&mut self) {
+        (self.gathered, self.examples) = (Vec::new(), 0.0);
         match std::mem::take(&mut self.held) {
             Savepoint::Copy(state) => self.state = *state,
             held => self.state.rollback(&held),
@@ -519,7 +538,7 @@ impl<R: UpdateRule> Part for MarginClassifier<R> {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { missing_is_zero: true, ..Abilities::default() }
+        Abilities { missing_is_zero: true, mini_batches: R::MINI_BATCHES, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -608,8 +627,111 @@ impl<R: UpdateRule> Learner<Classes> for MarginClassifier<R> {
         margin.map(|margin| (R::WANTED - margin).max(0.0))
     }
 
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Classes>> {
+        R::MINI_BATCHES.then_some(self)
+    }
+
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
+    }
+}
+
+impl<R: UpdateRule> MiniBatch<Classes> for MarginClassifier<R> {
+    /// A faulty batch is rolled back by the caller.
+    fn accumulate(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let y = y as usize;
+        if self.state.coordinates.may_grow(x) {
+            self.grow(x)?;
+        }
+        if y >= self.classes() {
+            let known = self.state.vectors.len();
+            self.admit(y);
+            if let (1, [single]) = (known, &self.gathered[..]) {
+                // At the third class, the step of the positive class is also the opposite one of the other.
+                if self.state.vectors.len() > 1 {
+                    self.gathered = vec![single.negated(), single.clone()];
+                }
+            }
+        }
+        let (vectors, width) = (self.state.vectors.len(), self.state.coordinates.width());
+        self.gathered.resize(vectors, GradientAccumulator::default());
+        let located = self.state.coordinates.locate(x, scratch);
+        let features = located.features();
+        let mut scores = scratch.take_numbers();
+        scores.extend(self.state.vectors.iter().map(|vector| finite(vector.score(features))));
+        let sound = if vectors == 1 {
+            let sign = if y == 1 { 1.0 } else { -1.0 };
+            let pull = self.rule.pull(sign * scores[0], w);
+            pull == 0.0 || self.gathered[0].add(features, sign * pull, width)
+        } else {
+            let truth = std::mem::replace(&mut scores[y], f64::NEG_INFINITY);
+            let rival = most(&scores).unwrap_or(0) as usize;
+            let pull = self.rule.pull(truth - scores[rival], w);
+            pull == 0.0
+                || self.gathered[y].add(features, pull, width) && self.gathered[rival].add(features, -pull, width)
+        };
+        scratch.give_numbers(scores);
+        located.release(scratch);
+        self.examples += 1.0;
+        sound.then_some(()).ok_or_else(|| Fault::overflow(R::NAME))
+    }
+
+    fn apply(&mut self) -> Result<()> {
+        let examples = std::mem::take(&mut self.examples);
+        if examples == 0.0 {
+            return Ok(());
+        }
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let stepped = self.step_mean(&mut gathered, examples);
+        gathered.iter_mut().for_each(GradientAccumulator::clear);
+        self.gathered = gathered;
+        stepped
+    }
+}
+
+impl<R: UpdateRule> MarginClassifier<R> {
+    /// The step along the mean of the weighted examples of a mini-batch.
+    fn step_mean(&mut self, gathered: &mut [GradientAccumulator], examples: f64) -> Result<()> {
+        let overflow = || Fault::overflow(R::NAME);
+        let of_intercept = |slope: f64| if self.intercept { slope } else { 0.0 };
+        let mut seen = self.seen(0.0, 1.0);
+        for (vector, gathered) in self.state.vectors.iter_mut().zip(gathered.iter_mut()) {
+            gathered.examples = examples;
+            let (features, slope) = gathered.mean();
+            let (Features::Dense(x) | Features::Sparse(_, x)) = features;
+            let constant = of_intercept(slope);
+            vector.fetch(features, &mut self.next);
+            seen.margin += vector.along(features, constant);
+            seen.variance += dot(x, x) + constant * constant;
+        }
+        if !(seen.margin.is_finite() && seen.variance.is_finite()) {
+            return Err(overflow());
+        }
+        let nothing = seen.variance == 0.0;
+        if nothing && self.rule.idle(f64::MAX) {
+            return self.count(&seen, None);
+        }
+        let step = self.rule.decide_mean(&seen);
+        if !step.sound() {
+            return Err(overflow());
+        }
+        let mut proposals = vec![Proposal::default(); self.state.vectors.len()];
+        let vectors = self.state.vectors.iter_mut().zip(gathered.iter_mut());
+        for ((vector, gathered), next) in vectors.zip(&mut proposals) {
+            let (features, slope) = gathered.mean();
+            vector.fetch(features, next);
+            if !(vector.propose(features, step, self.spread, false, next)
+                && next.shift(step.along * of_intercept(slope)))
+            {
+                return Err(overflow());
+            }
+        }
+        self.count(&seen, Some(step))?;
+        let vectors = self.state.vectors.iter_mut().zip(gathered.iter_mut());
+        for ((vector, gathered), next) in vectors.zip(&mut proposals) {
+            vector.commit(gathered.mean().0, self.spread, next);
+        }
+        Ok(())
     }
 }
 

@@ -52,12 +52,20 @@ pub struct State {
     pub covariance: Covariance,
 }
 
+impl State {
+    pub fn coordinates(&self) -> &Coordinates {
+        &self.coordinates
+    }
+}
+
 /// The result of learning an example.
 pub struct Taken {
     /// The prediction before learning.
     pub score: f64,
     /// Increase of the least sum of squares: (y − wᵀx)² / α.
     pub surprise: f64,
+    /// ρ / ω + xᵀP x, by which the gain is to be divided.
+    pub alpha: f64,
 }
 
 /// What the examples of some parts amount to.
@@ -91,6 +99,11 @@ impl Recursion {
     pub fn new(who: &'static str, l2: f64, forgetting: f64, intercept: bool) -> Self {
         let (state, work) = (State::default(), Work::default());
         Recursion { who, l2, forgetting, intercept, state, work, spare: Vec::new(), bound: 0.0 }
+    }
+
+    /// P x of the last example, from before it was learned.
+    pub fn gain(&self) -> &[f64] {
+        &self.work.gain
     }
 
     fn offset(&self) -> usize {
@@ -199,7 +212,7 @@ impl Recursion {
             covariance.update(work);
             self.bound = bound;
             weights.iter_mut().zip(&work.gain).for_each(|(w, k)| *w += step * k);
-            return Some(Taken { score, surprise });
+            return Some(Taken { score, surprise, alpha });
         }
         let x = std::mem::take(&mut self.spare);
         self.spare = std::mem::replace(&mut work.x, x);
@@ -212,7 +225,7 @@ impl Recursion {
         covariance.commit(work);
         std::mem::swap(weights, &mut self.spare);
         self.bound = f64::MAX;
-        Some(Taken { score, surprise })
+        Some(Taken { score, surprise, alpha })
     }
 
     /// Merge the same learner of another part of the stream; `read` reads the state of a side. Returns the increase of the

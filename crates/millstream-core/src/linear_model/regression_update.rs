@@ -6,7 +6,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, MiniBatch};
 use crate::merging::{Merger, Side};
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
@@ -14,6 +14,7 @@ use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
+use super::gradient_accumulator::GradientAccumulator;
 use super::weight_vector::{check_width, Move, Proposal, Spread, WeightVector};
 use super::Coordinates;
 
@@ -30,6 +31,8 @@ pub struct RegressionExample {
 
 pub trait RegressionUpdate: Clone + Send + Sync + 'static {
     const NAME: &'static str;
+    /// Whether the steps of examples at the same weights may be averaged: those down a gradient, without a spread.
+    const MINI_BATCHES: bool = false;
     /// Whether the rule uses `RegressionExample::variance`.
     fn asks_variance(&self) -> bool {
         true
@@ -48,7 +51,8 @@ pub trait RegressionUpdate: Clone + Send + Sync + 'static {
 
 pub fn build<R: RegressionUpdate>(rule: R, spread: Spread, intercept: bool) -> Built {
     let (state, next) = (State::default(), Proposal::default());
-    Built::Regressor(Box::new(ResidualRegressor { rule, spread, intercept, state, next, held: None }))
+    let gathered = GradientAccumulator::default();
+    Built::Regressor(Box::new(ResidualRegressor { rule, spread, intercept, state, next, held: None, gathered }))
 }
 
 #[derive(Clone)]
@@ -60,6 +64,8 @@ struct ResidualRegressor<R: RegressionUpdate> {
     next: Proposal,
     /// Savepoint of everything but the vector: the coordinates, the count, and whether there was a vector.
     held: Option<(Coordinates, f64, bool)>,
+    /// The steps of the examples of a mini-batch.
+    gathered: GradientAccumulator,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -201,7 +207,11 @@ impl<R: RegressionUpdate> Part for ResidualRegressor<R> {
 
     fn memory(&self) -> usize {
         let vector = self.state.vector.as_ref().map_or(0, WeightVector::memory);
-        std::mem::size_of::<Self>() + vector + self.next.memory() + self.state.coordinates.memory()
+        std::mem::size_of::<Self>()
+            + vector
+            + self.next.memory()
+            + self.gathered.memory()
+            + self.state.coordinates.memory()
     }
 
     fn savepoint(&mut self) -> bool {
@@ -216,6 +226,7 @@ impl<R: RegressionUpdate> Part for ResidualRegressor<R> {
     }
 
     fn rollback(&mut self) {
+        self.gathered = GradientAccumulator::default();
         if let Some((coordinates, t, known)) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.t = t;
@@ -230,7 +241,7 @@ impl<R: RegressionUpdate> Part for ResidualRegressor<R> {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { missing_is_zero: true, ..Abilities::default() }
+        Abilities { missing_is_zero: true, mini_batches: R::MINI_BATCHES, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -277,8 +288,53 @@ impl<R: RegressionUpdate> Learner<Numbers> for ResidualRegressor<R> {
         Some(self.rule.loss(y - self.predicted(x, scratch)))
     }
 
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Numbers>> {
+        R::MINI_BATCHES.then_some(self)
+    }
+
     fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
+    }
+}
+
+impl<R: RegressionUpdate> MiniBatch<Numbers> for ResidualRegressor<R> {
+    fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        if self.state.vector.is_none() || self.state.coordinates.may_grow(x) {
+            self.grow(x)?;
+        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let (features, width) = (located.features(), self.state.coordinates.width());
+        let Some(vector) = &mut self.state.vector else { return Err(Fault::state("weights are missing")) };
+        vector.fetch(features, &mut self.next);
+        let mut missed =
+            RegressionExample { error: y - vector.fetched_score(features, &self.next), variance: 0.0, w };
+        if self.rule.asks_variance() {
+            missed.variance = vector.variance(features, self.spread, self.intercept, &mut self.next);
+        }
+        let along = self.rule.decide(&missed).map_or(0.0, |step| step.along);
+        let added = self.gathered.add(features, along, width);
+        located.release(scratch);
+        // The caller rolls a faulty batch back.
+        added.then_some(()).ok_or_else(|| Fault::overflow(R::NAME))
+    }
+
+    /// Take the mean of the steps.
+    fn apply(&mut self) -> Result<()> {
+        if self.gathered.examples == 0.0 {
+            return Ok(());
+        }
+        let (features, constant) = self.gathered.mean();
+        let Some(vector) = &mut self.state.vector else { return Err(Fault::state("weights are missing")) };
+        vector.fetch(features, &mut self.next);
+        let constant = if self.intercept { constant } else { 0.0 };
+        let sound = vector.propose(features, Move::along(1.0), self.spread, false, &mut self.next)
+            && self.next.shift(constant);
+        if sound {
+            vector.commit(features, self.spread, &mut self.next);
+            self.state.t += 1.0;
+        }
+        self.gathered.clear();
+        sound.then_some(()).ok_or_else(|| Fault::overflow(R::NAME))
     }
 }
 

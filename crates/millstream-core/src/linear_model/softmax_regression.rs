@@ -12,7 +12,8 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, MiniBatch};
+use crate::linear_model::gradient_accumulator::GradientAccumulator;
 use crate::linear_model::hyperplane::{self, Hyperplane, HyperplaneSettings};
 use crate::linear_model::{adaptive_softmax, Coordinates};
 use crate::merging::{Merge, Merger, Side, BY_OPTIMIZER};
@@ -45,6 +46,8 @@ pub static DECLARATION: Declaration = Declaration {
             state: State::default(),
             spare: Vec::new(),
             held: None,
+            gathered: Vec::new(),
+            examples: 0.0,
         }))),
     },
 };
@@ -56,6 +59,9 @@ struct SoftmaxRegression {
     spare: Vec<Hyperplane>,
     /// The coordinates and the number of classes as they were at `savepoint`.
     held: Option<(Coordinates, usize)>,
+    /// The gradients of a mini-batch by class code, and the number of its examples.
+    gathered: Vec<GradientAccumulator>,
+    examples: f64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -122,20 +128,7 @@ impl SoftmaxRegression {
         scratch: &mut Scratch,
     ) -> bool {
         let mut slopes = scratch.take_numbers();
-        // A score that overflows is the largest number there is; NaN is left for the check to find.
-        slopes.extend(self.state.classes.iter().map(|class| match met(class) {
-            true => class.gradient_score(&self.settings, features).clamp(f64::MIN, f64::MAX),
-            false => f64::NEG_INFINITY,
-        }));
-        if let Some((want, out)) = answer {
-            self.write(&slopes, want, out);
-        }
-        if self.state.classes.iter().any(met) {
-            softmax(&mut slopes);
-        } else {
-            slopes.fill(0.0);
-        }
-        slopes[y] -= 1.0;
+        self.slopes(features, y, answer, &mut slopes);
         self.spare.resize(self.state.classes.len(), Hyperplane::default());
         let mut sound = true;
         for (code, (class, next)) in self.state.classes.iter().zip(&mut self.spare).enumerate() {
@@ -146,6 +139,31 @@ impl SoftmaxRegression {
         }
         scratch.give_numbers(slopes);
         sound
+    }
+
+    /// ∂ℓ/∂z of each class. What the scores predict is written to `answer`.
+    #[inline]
+    fn slopes(
+        &self,
+        features: Features<'_>,
+        y: usize,
+        answer: Option<(Want, &mut ClassPrediction)>,
+        slopes: &mut Vec<f64>,
+    ) {
+        // A score that overflows is the largest number there is; NaN is left for the check to find.
+        slopes.extend(self.state.classes.iter().map(|class| match met(class) {
+            true => class.gradient_score(&self.settings, features).clamp(f64::MIN, f64::MAX),
+            false => f64::NEG_INFINITY,
+        }));
+        if let Some((want, out)) = answer {
+            self.write(slopes, want, out);
+        }
+        if self.state.classes.iter().any(met) {
+            softmax(slopes);
+        } else {
+            slopes.fill(0.0);
+        }
+        slopes[y] -= 1.0;
     }
 
     fn descend(
@@ -290,6 +308,7 @@ impl Part for SoftmaxRegression {
     }
 
     fn rollback(&mut self) {
+        (self.gathered, self.examples) = (Vec::new(), 0.0);
         if let Some((coordinates, known)) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.classes.truncate(known);
@@ -303,7 +322,7 @@ impl Part for SoftmaxRegression {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { missing_is_zero: true, ..Abilities::default() }
+        Abilities { missing_is_zero: true, mini_batches: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -354,8 +373,64 @@ impl Learner<Classes> for SoftmaxRegression {
         Some(most - truth + sum.ln())
     }
 
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Classes>> {
+        Some(self)
+    }
+
     fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
+    }
+}
+
+impl MiniBatch<Classes> for SoftmaxRegression {
+    fn accumulate(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let y = y as usize;
+        self.grow(x, y);
+        let located = self.state.coordinates.locate(x, scratch);
+        let mut slopes = scratch.take_numbers();
+        self.slopes(located.features(), y, None, &mut slopes);
+        let (width, count) = (self.state.coordinates.width(), slopes.len());
+        self.gathered.resize(count, GradientAccumulator::default());
+        let mut sound = true;
+        for (code, gathered) in self.gathered.iter_mut().enumerate() {
+            if met(&self.state.classes[code]) || code == y {
+                sound &= gathered.add(located.features(), self.settings.clipped(slopes[code] * w), width);
+            }
+        }
+        self.examples += 1.0;
+        located.release(scratch);
+        scratch.give_numbers(slopes);
+        // The caller rolls a faulty batch back.
+        sound.then_some(()).ok_or_else(|| Fault::overflow(NAME))
+    }
+
+    /// A class that was met for the first time in the batch has gradients of its own examples only.
+    fn apply(&mut self) -> Result<()> {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let examples = std::mem::take(&mut self.examples);
+        let (rule, averaging) = (self.settings.optimizer.rule, self.settings.averaging);
+        let width = self.state.coordinates.width();
+        let mut sound = true;
+        self.spare.resize(self.state.classes.len(), Hyperplane::default());
+        let classes = self.state.classes.iter_mut().zip(&mut self.spare);
+        for ((class, next), gathered) in classes.zip(&mut gathered).filter(|(_, gathered)| gathered.examples > 0.0)
+        {
+            class.weights.grow(width, rule, averaging);
+            gathered.examples = examples;
+            let (features, slope) = gathered.mean();
+            sound &= class.propose_apart(&self.settings, features, [1.0, slope], false, next);
+        }
+        if sound {
+            let classes = self.state.classes.iter_mut().zip(&mut self.spare);
+            for ((class, next), gathered) in
+                classes.zip(&mut gathered).filter(|(_, gathered)| gathered.examples > 0.0)
+            {
+                class.commit(gathered.mean().0, next);
+            }
+        }
+        gathered.iter_mut().for_each(GradientAccumulator::clear);
+        self.gathered = gathered;
+        sound.then_some(()).ok_or_else(|| Fault::overflow(NAME))
     }
 }
 

@@ -53,6 +53,7 @@ struct Svm {
 impl UpdateRule for Svm {
     const NAME: &'static str = "linear_model.SVM";
     const LENGTH: bool = true;
+    const MINI_BATCHES: bool = true;
 
     #[inline]
     fn idle(&self, margin: f64) -> bool {
@@ -65,13 +66,33 @@ impl UpdateRule for Svm {
         let Some(l2) = self.l2 else {
             return (hit > 0.0).then(|| Move::along(hit * self.rate / seen.t.sqrt()));
         };
-        let scale = 1.0 - 1.0 / seen.t;
-        let along = hit / (l2 * seen.t);
-        let squares =
-            scale * scale * seen.length + 2.0 * scale * along * seen.margin + along * along * seen.variance;
-        let shrink = if squares * l2 > 1.0 { 1.0 / (squares * l2).sqrt() } else { 1.0 };
-        Some(Move::scaled(scale * shrink, along * shrink))
+        Some(pegasos(l2, hit, seen))
     }
+
+    /// Weight of the example in the subgradient.
+    fn pull(&self, margin: f64, w: f64) -> f64 {
+        if margin < 1.0 {
+            w
+        } else {
+            0.0
+        }
+    }
+
+    fn decide_mean(&self, seen: &MarginExample) -> Move {
+        match self.l2 {
+            None => Move::along(self.rate / seen.t.sqrt()),
+            Some(l2) => pegasos(l2, 1.0, seen),
+        }
+    }
+}
+
+/// The step of Pegasos along an example, or the mean of some: `hit` is 0 if there is no loss.
+fn pegasos(l2: f64, hit: f64, seen: &MarginExample) -> Move {
+    let scale = 1.0 - 1.0 / seen.t;
+    let along = hit / (l2 * seen.t);
+    let squares = scale * scale * seen.length + 2.0 * scale * along * seen.margin + along * along * seen.variance;
+    let shrink = if squares * l2 > 1.0 { 1.0 / (squares * l2).sqrt() } else { 1.0 };
+    Move::scaled(scale * shrink, along * shrink)
 }
 
 #[cfg(test)]

@@ -162,6 +162,14 @@ impl Proposal {
     }
 }
 
+impl Proposal {
+    /// Add to the proposed intercept; false if it would overflow.
+    pub fn shift(&mut self, by: f64) -> bool {
+        self.constant += by / self.scale;
+        self.constant.is_finite()
+    }
+}
+
 impl WeightVector {
     pub fn new() -> Self {
         WeightVector { scale: 1.0, inflation: 1.0, ..WeightVector::default() }
@@ -228,6 +236,11 @@ impl WeightVector {
     #[inline]
     pub fn score(&self, features: Features<'_>) -> f64 {
         self.scale * (self.cells.dot(features) + self.constant)
+    }
+
+    /// The scalar product with a vector whose intercept is not 1.
+    pub fn along(&self, features: Features<'_>, intercept: f64) -> f64 {
+        self.scale * (self.cells.dot(features) + self.constant * intercept)
     }
 
     /// Get ready for a step: what it needs of sparse features is then in the proposal.

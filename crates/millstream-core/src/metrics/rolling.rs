@@ -119,7 +119,10 @@ impl Metric for Rolling {
         }
         let (oldest, its_weight) = std::mem::replace(&mut self.ring[self.next], (*outcome, w));
         let taken_back = self.metric.update(&oldest, -its_weight);
-        self.next = (self.next + 1) % self.size;
+        self.next += 1;
+        if self.next == self.size {
+            self.next = 0;
+        }
         if self.next == 0 || taken_back.is_err() {
             self.recompute();
         }

@@ -1,3 +1,4 @@
 //! Multiclass classifiers composed of binary classifiers.
 
 pub mod one_vs_rest;
+mod one_walk;

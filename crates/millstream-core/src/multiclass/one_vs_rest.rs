@@ -22,6 +22,8 @@ use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
+use super::one_walk::OneWalk;
+
 const NAME: &str = "multiclass.OneVsRest";
 
 pub static DECLARATION: Declaration = Declaration {
@@ -38,7 +40,8 @@ pub static DECLARATION: Declaration = Declaration {
     build: |arguments| {
         let unlearned = arguments.learner::<Classes>("model")?;
         let members = Members::new(Vec::new(), 1);
-        Ok(Built::Classifier(Box::new(OneVsRest { unlearned, members, at_savepoint: Vec::new() })))
+        let (at_savepoint, walk) = (Vec::new(), OneWalk::default());
+        Ok(Built::Classifier(Box::new(OneVsRest { unlearned, members, at_savepoint, walk })))
     },
 };
 
@@ -162,6 +165,7 @@ struct OneVsRest {
     members: Members<OneClass>,
     /// The class codes at the last savepoint.
     at_savepoint: Vec<u32>,
+    walk: OneWalk,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -182,6 +186,31 @@ impl OneVsRest {
         }
         self.members.insert(index, OneClass { code, learner: self.unlearned.clone() });
         Some(index)
+    }
+
+    /// Learn rows of known classes in one walk over each; returns how many, 0 if the members do not allow it.
+    fn walk(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        want: Want,
+        out: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        // A change of the members discards the copies that revert them, so first see whether there will be one.
+        let together = !self.members.is_empty() && self.unlearned.abilities().steps_together;
+        if !together || !self.walk.read(batch) {
+            return 0;
+        }
+        let (codes, known): (Vec<u32>, usize) =
+            (self.members.iter().map(|member| member.code).collect(), self.codes());
+        let mut prediction = scratch.take_prediction();
+        let members = self.members.iter_mut().map(|member| (member.code, &mut *member.learner));
+        let done = self.walk.step(members, batch, |votes| {
+            combine(codes.iter().copied().zip(votes.iter().copied()), known, want, &mut prediction);
+            Classes::push(&mut prediction, want, out);
+        });
+        scratch.give_prediction(prediction);
+        done
     }
 
     /// Learn one row, and predict it first if requested.
@@ -307,13 +336,14 @@ impl Part for OneVsRest {
         Abilities {
             takes_batches: true,
             mini_batches: false,
+            steps_together: false,
             max_classes: usize::MAX,
             ..self.unlearned.abilities()
         }
     }
 
     fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.unlearned.memory() + self.members.memory()
+        std::mem::size_of::<Self>() + self.unlearned.memory() + self.members.memory() + self.walk.memory()
     }
 
     /// Without any class, no row can be refused.
@@ -440,6 +470,11 @@ impl Learner<Classes> for OneVsRest {
                 }
                 Classes::push(&mut prediction, want, out);
                 from += 1;
+                continue;
+            }
+            let walked = self.walk(&batch.slice(from, to), want, out, scratch);
+            if walked > 0 {
+                from += walked;
                 continue;
             }
             let (done, refused) = self.members.process(&batch.slice(from, to), 1, &Free, scratch);

@@ -8,18 +8,20 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::Learner;
+use crate::learner::{Learner, MiniBatch};
+use crate::linear_model::gradient_accumulator::GradientAccumulator;
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
 use crate::merging::Merge;
-use crate::optim::{CoordinateRule, Features, Optimizer, Penalty, Step, Weights};
+use crate::optim::{Features, Optimizer, Penalty, Step, Weights};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
-use super::network::{Network, HIDDEN_UNITS, SEED};
+use super::mlp_classifier::following;
+use super::network::{rows_by_feature, Network, HIDDEN_UNITS, SEED};
 
 const NAME: &str = "neural_network.MLPRegressor";
 /// 128 MB of them.
@@ -53,27 +55,7 @@ pub static DECLARATION: Declaration = Declaration {
         SEED,
     ],
     build: |arguments| {
-        let Built::Optimizer(optimizer) = arguments.part("optimizer")? else {
-            return Err(arguments.absent("optimizer"));
-        };
-        // Others compute weights from their memory alone and would lose the initial weights of the hidden layer.
-        let follows = matches!(
-            optimizer.rule,
-            CoordinateRule::Sgd
-                | CoordinateRule::Momentum { .. }
-                | CoordinateRule::Nesterov { .. }
-                | CoordinateRule::AdaGrad { .. }
-                | CoordinateRule::AdaDelta { .. }
-                | CoordinateRule::RmsProp { .. }
-                | CoordinateRule::Adam { .. }
-        );
-        if !follows {
-            return Err(Fault::value(format!(
-                "{NAME}: optimizer must support nonzero initial weights, as optim.SGD and optim.Adam do, \
-                 got {}",
-                arguments.value("optimizer")?["name"].as_str().unwrap_or("another component"),
-            )));
-        }
+        let optimizer = following(arguments, NAME)?;
         let loss = match arguments.part("loss")? {
             Built::Loss(loss) if !loss.for_classes() => loss,
             _ => {
@@ -90,6 +72,7 @@ pub static DECLARATION: Declaration = Declaration {
             clip: arguments.float("clip_gradient")?,
             state: State::default(),
             spare: Weights::default(),
+            gathered: GradientAccumulator::default(),
         })))
     },
 };
@@ -102,6 +85,8 @@ struct MlpRegressor {
     clip: f64,
     state: State,
     spare: Weights,
+    /// The gradients of a mini-batch.
+    gathered: GradientAccumulator,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -154,10 +139,34 @@ impl MlpRegressor {
 
     /// One step down the gradient at an example.
     fn descend(&mut self, features: Features<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.with_gradient(features, y, w, scratch, |model, gradient, slope| model.step_down(gradient, slope))
+    }
+
+    /// One step down a gradient times a slope.
+    fn step_down(&mut self, gradient: Features<'_>, slope: f64) -> Result<()> {
+        let State { weights, t, .. } = &mut self.state;
+        let step = Step { t: *t + 1.0, slope, penalty: Penalty::default(), fetched: false };
+        if !(slope.is_finite() && weights.propose(&self.optimizer, gradient, step, &mut self.spare)) {
+            return Err(Fault::overflow(NAME));
+        }
+        weights.commit(gradient, &mut self.spare);
+        *t += 1.0;
+        Ok(())
+    }
+
+    /// Pass the gradient of the output at an example to `then`, and the slope of the loss.
+    fn with_gradient(
+        &mut self,
+        features: Features<'_>,
+        y: f64,
+        w: f64,
+        scratch: &mut Scratch,
+        then: impl FnOnce(&mut Self, Features<'_>, f64) -> Result<()>,
+    ) -> Result<()> {
         let (network, rule) = (self.network, self.optimizer.rule);
         let (mut layer, mut gradient, mut touched, mut ahead) =
             (scratch.take_numbers(), scratch.take_numbers(), scratch.take_indices(), scratch.take_numbers());
-        let State { weights, t, .. } = &mut self.state;
+        let weights = &self.state.weights;
         if rule.look_ahead() != 0.0 {
             weights.ahead(rule, &mut ahead);
         }
@@ -175,21 +184,34 @@ impl MlpRegressor {
                 Features::Sparse(&touched, &gradient)
             }
         };
-        let step = Step { t: *t + 1.0, slope, penalty: Penalty::default(), fetched: false };
-        let sound = slope.is_finite() && weights.propose(&self.optimizer, gradients, step, &mut self.spare);
-        if sound {
-            weights.commit(gradients, &mut self.spare);
-            *t += 1.0;
-        }
+        let done = then(self, gradients, slope);
         scratch.give_numbers(layer);
         scratch.give_numbers(gradient);
         scratch.give_indices(touched);
         scratch.give_numbers(ahead);
-        if sound {
-            Ok(())
-        } else {
-            Err(Fault::overflow(NAME))
+        done
+    }
+
+    /// Make room for an example, and pass its features to `then`; a fault leaves no trace.
+    fn admit(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        scratch: &mut Scratch,
+        then: impl FnOnce(&mut Self, Features<'_>, &mut Scratch) -> Result<()>,
+    ) -> Result<()> {
+        if y < 0.0 && self.loss.for_counts() {
+            return Err(Fault::value(format!(
+                "{NAME}: with losses.Poisson the target must not be negative, got {}",
+                Shown(y)
+            )));
         }
+        let (before, fresh) = (self.state.coordinates.width(), self.state.weights.is_empty());
+        self.grow(x)?;
+        let located = self.state.coordinates.locate(x, scratch);
+        let done = then(self, located.features(), scratch);
+        located.release(scratch);
+        done.inspect_err(|_| self.shrink(before, fresh))
     }
 }
 
@@ -213,14 +235,38 @@ impl Part for MlpRegressor {
 
     fn memory(&self) -> usize {
         let State { coordinates, weights, .. } = &self.state;
-        std::mem::size_of::<Self>() + coordinates.memory() + weights.memory() + self.spare.memory()
+        std::mem::size_of::<Self>()
+            + coordinates.memory()
+            + weights.memory()
+            + self.spare.memory()
+            + self.gathered.memory()
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { missing_is_zero: true, ..Abilities::default() }
+        Abilities { missing_is_zero: true, mini_batches: true, ..Abilities::default() }
     }
 
-    fn inspect(&self, _schema: &Schema) -> Json {
+    /// With the weights of each layer: those of the first by feature, and by value of a nominal one.
+    fn inspect(&self, schema: &Schema) -> Json {
+        let mut found = self.scalars();
+        if self.state.weights.is_empty() {
+            return found;
+        }
+        let hidden = self.network.hidden;
+        let (head, rows) = self.state.weights.values().split_at(1 + 2 * hidden);
+        let row = |coordinate: u32| {
+            let start = coordinate as usize * hidden;
+            json!(rows.get(start..start + hidden).unwrap_or_default())
+        };
+        let first = rows_by_feature(&self.state.coordinates, schema, row);
+        found["layers"] = json!([
+            { "intercepts": head[1 + hidden..], "weights": first },
+            { "intercepts": head[..1], "weights": [head[1..1 + hidden]] },
+        ]);
+        found
+    }
+
+    fn scalars(&self) -> Json {
         json!({
             "hidden_units": self.network.hidden,
             "parameters": self.state.weights.len(),
@@ -244,22 +290,37 @@ impl Learner<Numbers> for MlpRegressor {
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        if y < 0.0 && self.loss.for_counts() {
-            return Err(Fault::value(format!(
-                "{NAME}: with losses.Poisson the target must not be negative, got {}",
-                Shown(y)
-            )));
-        }
-        let (before, fresh) = (self.state.coordinates.width(), self.state.weights.is_empty());
-        self.grow(x)?;
-        let located = self.state.coordinates.locate(x, scratch);
-        let learned = self.descend(located.features(), y, w, scratch);
-        located.release(scratch);
-        learned.inspect_err(|_| self.shrink(before, fresh))
+        self.admit(x, y, scratch, |model, features, scratch| model.descend(features, y, w, scratch))
+    }
+
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Numbers>> {
+        Some(self)
     }
 
     fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
+    }
+}
+
+impl MiniBatch<Numbers> for MlpRegressor {
+    fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.admit(x, y, scratch, |model, features, scratch| {
+            model.with_gradient(features, y, w, scratch, |model, gradient, slope| {
+                let size = model.state.weights.len();
+                model.gathered.add(gradient, slope, size).then_some(()).ok_or_else(|| Fault::overflow(NAME))
+            })
+        })
+    }
+
+    fn apply(&mut self) -> Result<()> {
+        if self.gathered.examples == 0.0 {
+            return Ok(());
+        }
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let stepped = self.step_down(gathered.mean().0, 1.0);
+        gathered.clear();
+        self.gathered = gathered;
+        stepped
     }
 }
 

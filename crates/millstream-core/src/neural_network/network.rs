@@ -8,10 +8,15 @@
 //! to its end. Initially c and v are 0, so the network predicts 0; b and w are uniform in [−1, 1], and
 //! those of a coordinate depend on the seed and on the coordinate alone.
 
+use serde_json::{Map, Value as Json};
+
+use crate::linear_model::Coordinates;
 use crate::numeric::elementary::tanh;
 use crate::numeric::random::Random;
 use crate::optim::Features;
 use crate::parameter::{Default, Kind, Parameter};
+use crate::row::Value;
+use crate::schema::{FeatureKind, Schema};
 
 pub const HIDDEN_UNITS: Parameter = Parameter::new(
     "hidden_units",
@@ -25,6 +30,24 @@ pub const SEED: Parameter = Parameter::new(
     Default::Integer(0),
     "random seed of the initial weights",
 );
+
+/// The weights of a first layer by feature, and by value of a nominal one; `row` has those of a coordinate.
+pub fn rows_by_feature(coordinates: &Coordinates, schema: &Schema, row: impl Fn(u32) -> Json) -> Json {
+    let mut found = Map::new();
+    for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
+        if *kind == FeatureKind::Nominal {
+            let values = schema.values(slot);
+            let by_value = (0..values.len() as u32).filter_map(|code| {
+                let coordinate = coordinates.of(slot, Value::Nominal(Some(code)))?;
+                Some((values.text(code)?.to_string(), row(coordinate)))
+            });
+            found.insert(name.text(), Json::Object(by_value.collect()));
+        } else if let Some(coordinate) = coordinates.of(slot, Value::Number(0.0)) {
+            found.insert(name.text(), row(coordinate));
+        }
+    }
+    Json::Object(found)
+}
 
 #[derive(Clone, Copy, Debug)]
 pub struct Network {

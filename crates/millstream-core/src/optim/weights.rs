@@ -132,6 +132,12 @@ impl Weights {
         &self.values
     }
 
+    /// As `values`, to be changed by steps of their own.
+    #[inline]
+    pub fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
     /// Set these initial weights from an index on, where there is room for them already.
     pub fn begin_with(&mut self, index: usize, values: &[f64]) {
         self.values.iter_mut().skip(index).zip(values).for_each(|(w, &value)| *w = value);

@@ -21,7 +21,7 @@ pub mod standard_scaler;
 pub mod target_encoder;
 pub mod target_min_max_scaler;
 pub mod target_standard_scaler;
-mod tokens;
+pub(crate) mod tokens;
 pub mod transformed_target;
 mod two_stacks;
 mod windowed;

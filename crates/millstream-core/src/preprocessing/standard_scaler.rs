@@ -318,6 +318,19 @@ impl StandardScaler {
         n.is_finite() && arch.dispatch(Welford { x, w, old: moments, new: spare, before, after })
     }
 
+    /// `learn_plain`, or leave everything as it was.
+    #[inline]
+    fn step_plain(&mut self, x: &[f64], w: f64, before: &mut [f64], after: &mut [f64]) -> Result<()> {
+        if !self.learn_plain(x, w, before, after) {
+            return Err(Fault::overflow(NAME));
+        }
+        self.moments.swap(&mut self.spare);
+        if self.savepoint != Savepoint::None {
+            self.keep();
+        }
+        Ok(())
+    }
+
     /// Whether a row has all that came with every row so far, and nothing new.
     #[inline]
     fn knows(&self, x: &[f64]) -> bool {
@@ -529,18 +542,34 @@ impl Transformer for StandardScaler {
     ) -> Result<()> {
         match x {
             Row::Plain(values) if self.with_mean && self.with_std && self.knows(values) => {
-                if !self.learn_plain(values, w, before.plain(values.len()), after.plain(values.len())) {
-                    return Err(Fault::overflow(NAME));
-                }
-                self.moments.swap(&mut self.spare);
-                if self.savepoint != Savepoint::None {
-                    self.keep();
-                }
-                Ok(())
+                self.step_plain(values, w, before.plain(values.len()), after.plain(values.len()))
             }
             _ => {
                 self.transform(x, before, scratch);
                 self.learn_and_transform(x, y, w, after, scratch)
+            }
+        }
+    }
+
+    fn learn_and_transform(
+        &mut self,
+        x: Row<'_>,
+        y: Truth,
+        w: f64,
+        out: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match x {
+            Row::Plain(values) if self.with_mean && self.with_std && self.knows(values) => {
+                let mut before = scratch.take_row();
+                let learned = self.step_plain(values, w, before.plain(values.len()), out.plain(values.len()));
+                scratch.give_row(before);
+                learned
+            }
+            _ => {
+                self.learn(x, y, w, scratch)?;
+                self.transform(x, out, scratch);
+                Ok(())
             }
         }
     }
@@ -566,12 +595,11 @@ impl Transformer for StandardScaler {
                     self.moments.grow(values.len());
                 }
                 if !self.moments.shared_count.is_nan() && values.len() == self.moments.means.len() {
-                    let (mut before, mut after) = (scratch.take_numbers(), scratch.take_numbers());
-                    before.resize(values.len(), 0.0);
-                    after.resize(values.len(), 0.0);
-                    let sound = self.learn_plain(values, w, &mut before, &mut after);
-                    scratch.give_numbers(before);
-                    scratch.give_numbers(after);
+                    let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
+                    let width = values.len();
+                    let sound = self.learn_plain(values, w, before.plain(width), after.plain(width));
+                    scratch.give_row(before);
+                    scratch.give_row(after);
                     sound
                 } else {
                     self.learn_mixed(x, w)

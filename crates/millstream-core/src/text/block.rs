@@ -1,8 +1,10 @@
 //! Parsed rows as one sparse matrix.
 
 use super::sorter::{Sorter, MOST as HELD};
+use crate::interactions::Group;
 
-/// A compressed sparse row matrix with labels, weights and tags. Columns ascend strictly within a row.
+/// A compressed sparse row matrix with labels, weights and tags. Columns ascend strictly within a row, unless rows are
+/// closed with groups of features.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// Row i has the entries from `starts[i]` to `starts[i + 1]`.
@@ -15,6 +17,11 @@ pub struct Block {
     /// The concatenated tags; tag i ends at `tag_ends[i]`.
     pub tags: Vec<u8>,
     pub tag_ends: Vec<u64>,
+    /// The groups of features of all rows; those of row i end at `group_ends[i]`. Empty if rows have no groups.
+    pub groups: Vec<Group>,
+    pub group_ends: Vec<usize>,
+    /// Of formats whose rows have costs of classes.
+    pub costs: CostLists,
     /// One more than the highest column.
     pub width: usize,
     /// Entries of the open row that all have the value `same`, such as the words of a text. They are held back and
@@ -26,6 +33,44 @@ pub struct Block {
     pairs: Vec<(u32, f64)>,
     /// A column of the open row whose sum overflowed.
     overflowed: Option<u32>,
+}
+
+/// The costs of the classes of each row.
+#[derive(Clone, Debug, Default)]
+pub struct CostLists {
+    pub classes: Vec<u32>,
+    /// NaN for a class that is listed without a cost.
+    pub values: Vec<f64>,
+    /// Row i has the entries before `ends[i]` and not before the end of the row before.
+    pub ends: Vec<u64>,
+}
+
+impl CostLists {
+    /// The start of the open row.
+    fn open(&self) -> usize {
+        self.ends.last().map_or(0, |&end| end as usize)
+    }
+
+    /// Add a cost to the open row; false if it has one of that class.
+    pub fn push(&mut self, class: u32, cost: f64) -> bool {
+        if self.classes[self.open()..].contains(&class) {
+            return false;
+        }
+        self.classes.push(class);
+        self.values.push(cost);
+        true
+    }
+
+    /// Close the open row.
+    pub fn close(&mut self) {
+        self.ends.push(self.classes.len() as u64);
+    }
+
+    fn abandon(&mut self) {
+        let open = self.open();
+        self.classes.truncate(open);
+        self.values.truncate(open);
+    }
 }
 
 impl Block {
@@ -140,12 +185,51 @@ impl Block {
         if let Some(&last) = self.indices[self.open()..].last() {
             self.width = self.width.max(last as usize + 1);
         }
+        self.end_row(label, weight, tag);
+        Ok(())
+    }
+
+    /// Close the open row with its columns as they are, in groups of features.
+    pub fn close_groups(&mut self, label: f64, weight: f64, tag: &[u8], groups: &[Group]) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        self.flush();
+        self.groups.extend_from_slice(groups);
+        self.group_ends.push(self.groups.len());
+        self.end_row(label, weight, tag);
+    }
+
+    fn end_row(&mut self, label: f64, weight: f64, tag: &[u8]) {
         self.starts.push(self.indices.len() as u64);
         self.labels.push(label);
         self.weights.push(weight);
         self.tags.extend_from_slice(tag);
         self.tag_ends.push(self.tags.len() as u64);
-        Ok(())
+    }
+
+    /// Number of entries of the open row so far, none of which is held back any more.
+    pub fn flush(&mut self) -> usize {
+        if self.held_count > 0 {
+            self.release();
+        }
+        self.indices.len() - self.open()
+    }
+
+    /// The entries of the open row after `flush`.
+    pub fn open_row(&self) -> (&[u32], &[f64]) {
+        let open = self.open();
+        (&self.indices[open..], &self.values[open..])
+    }
+
+    /// Replace the entries of the open row.
+    pub fn replace(&mut self, indices: &[u32], values: &[f64]) {
+        let open = self.open();
+        self.held_count = 0;
+        self.indices.truncate(open);
+        self.values.truncate(open);
+        self.indices.extend_from_slice(indices);
+        self.values.extend_from_slice(values);
     }
 
     /// Discard the open row.
@@ -155,6 +239,7 @@ impl Block {
         self.values.truncate(open);
         self.held_count = 0;
         self.overflowed = None;
+        self.costs.abandon();
     }
 
     /// Append the held-back columns in ascending order, with their counts.

@@ -6,20 +6,25 @@
 
 mod blanks;
 mod block;
+mod feature_names;
 mod libsvm;
+mod line_features;
 mod murmur;
 mod names;
 mod number;
 mod parser;
 mod scan;
-mod sorter;
+pub(crate) mod sorter;
 pub mod vocabulary;
 mod vowpal_wabbit;
 mod words;
 
 pub use block::Block;
+pub use feature_names::FeatureNames;
 pub use libsvm::Libsvm;
+pub use line_features::LineFeatures;
 pub use murmur::murmur3;
+pub use number::number;
 pub use parser::{count_lines, Format, Parser, Problem, Refusal};
-pub use vowpal_wabbit::{hash_name, VowpalWabbit};
+pub use vowpal_wabbit::{hash_name, VowpalWabbit, CONSTANT};
 pub use words::{Norm, Words};

@@ -9,7 +9,10 @@
 //! tag; text before a tab in front of the bar is dropped. Where VW only warns (a label that is not a number, a NaN value,
 //! an extra colon), the line is refused, with the position.
 
+use std::sync::Arc;
+
 use super::block::Block;
+use super::line_features::{LineFeatures, Namespaces, NAMELESS};
 use super::murmur::murmur3;
 use super::names::Names;
 use super::number::number;
@@ -17,7 +20,7 @@ use super::parser::{shown, Format, Problem};
 use super::scan::name_end;
 
 /// The column of the constant feature, before it is cut to `bits`.
-const CONSTANT: u32 = 11_650_396;
+pub const CONSTANT: u32 = 11_650_396;
 
 /// The hash of a name with a seed, as with VW's `--hash strings`.
 pub fn hash_name(name: &[u8], seed: u64) -> u64 {
@@ -33,13 +36,41 @@ pub fn hash_name(name: &[u8], seed: u64) -> u64 {
 pub struct VowpalWabbit {
     mask: u64,
     constant: bool,
+    /// Whether labels are costs of classes.
+    costs: bool,
     names: Names,
+    features: Option<Arc<LineFeatures>>,
+    namespaces: Namespaces,
 }
 
 impl VowpalWabbit {
     /// Columns of `bits` bits, 1 to 28; each row may have the constant feature.
     pub fn new(bits: u32, constant: bool) -> Self {
-        VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant, names: Names::default() }
+        VowpalWabbit {
+            mask: (1 << bits.clamp(1, 28)) - 1,
+            constant,
+            costs: false,
+            names: Names::default(),
+            features: None,
+            namespaces: Namespaces::default(),
+        }
+    }
+
+    /// Select namespaces, and make n-grams and products of their features.
+    pub fn with_features(mut self, features: Arc<LineFeatures>) -> Self {
+        self.features = Some(features);
+        self
+    }
+
+    /// Read labels as costs of classes: `class:cost …`, as of `--csoaa`.
+    pub fn with_costs(mut self) -> Self {
+        self.costs = true;
+        self
+    }
+
+    /// The namespaces of the lines so far by their first byte, where features are selected or combined.
+    pub fn seen(&self) -> &[(u8, Vec<u8>)] {
+        self.namespaces.seen()
     }
 
     /// Number of columns.
@@ -93,6 +124,59 @@ impl VowpalWabbit {
             return Problem::new(fields[3].0, format!("a tag begins with ', got {}", shown(fields[3].1)));
         }
         Ok(Head { label, weight, tag })
+    }
+
+    /// Costs and tag: the text before the first bar. A class without a cost has an unknown one.
+    fn costs<'a>(
+        &self,
+        bytes: &'a [u8],
+        start: usize,
+        bar: usize,
+        out: &mut Block,
+    ) -> Result<Head<'a>, Box<Problem>> {
+        let head = &bytes[start..bar];
+        let from = memchr::memrchr(b'\t', head).map_or(0, |tab| tab + 1);
+        let (mut tag, mut at): (&[u8], usize) = (b"", start + from);
+        for word in head[from..].split(|&byte| byte == b' ') {
+            let place = at;
+            at += word.len() + 1;
+            if word.is_empty() {
+                continue;
+            }
+            if word[0] == b'\'' || place + word.len() == bar {
+                tag = word.strip_prefix(b"'").unwrap_or(word);
+                continue;
+            }
+            if !tag.is_empty() {
+                return Problem::new(
+                    place,
+                    format!("a tag must be the last word before the bar, got {}", shown(word)),
+                );
+            }
+            let (name, cost) = match memchr::memchr(b':', word) {
+                Some(colon) => (&word[..colon], Some(&word[colon + 1..])),
+                None => (word, None),
+            };
+            let class = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok());
+            let Some(class) = class.filter(|_| !name.starts_with(b"+")) else {
+                let words = match word {
+                    b"shared" => "a line 'shared' is for features by class: use by_class=True".into(),
+                    _ => format!("a label must be class:cost with an integer class, got {}", shown(word)),
+                };
+                return Problem::new(place, words);
+            };
+            let cost = match cost.map(number) {
+                None => f64::NAN,
+                Some(Some(cost)) if cost.is_finite() => cost,
+                Some(_) => {
+                    return Problem::new(place, format!("a cost must be a finite number, got {}", shown(word)))
+                }
+            };
+            if !out.costs.push(class, cost) {
+                return Problem::new(place, format!("a class must be listed once, got {class} twice"));
+            }
+        }
+        Ok(Head { label: f64::NAN, weight: 1.0, tag })
     }
 
     /// The name and scale of a namespace, which follow a bar, and their end.
@@ -188,6 +272,98 @@ impl VowpalWabbit {
     }
 }
 
+impl VowpalWabbit {
+    /// A line whose namespaces are selected or whose features are combined.
+    fn line_of_groups(
+        &mut self,
+        bytes: &[u8],
+        bar: usize,
+        end: usize,
+        head: &Head<'_>,
+        features: &LineFeatures,
+        out: &mut Block,
+    ) -> Result<(), Box<Problem>> {
+        self.namespaces.clear();
+        let mut at = bar;
+        while at < end {
+            let (seed, scale, here) = self.namespace(bytes, at + 1, end)?;
+            let name = &bytes[at + 1..name_end(bytes, at + 1, end)];
+            at = memchr::memchr(b'|', &bytes[here..end]).map_or(end, |place| here + place);
+            if features.ignored.has(name.first().copied().unwrap_or(NAMELESS)) {
+                continue;
+            }
+            out.set_same(scale);
+            let from = out.flush();
+            if features.names.is_some() {
+                self.features_with_names(bytes, here, at, (name, seed, scale), out)?;
+            } else if scale == 0.0 || !self.names.hash(bytes, here..at, seed, self.mask as u32, out) {
+                self.features(bytes, here, at, seed, scale, out)?;
+            }
+            self.namespaces.add(name, from, out.flush());
+        }
+        let groups = match self.namespaces.arrange(features, out) {
+            Ok(groups) => groups,
+            Err(count) => {
+                return Problem::new(
+                    bar,
+                    format!("{count} products and n-grams of one line are more than max_products"),
+                )
+            }
+        };
+        if features.has_products() {
+            out.close_groups(head.label, head.weight, head.tag, groups);
+            return Ok(());
+        }
+        out.set_same(1.0);
+        if self.constant {
+            out.push_same(CONSTANT & self.mask as u32);
+        }
+        out.close(head.label, head.weight, head.tag).or_else(|column| Problem::overflow(bar, column))
+    }
+}
+
+impl VowpalWabbit {
+    /// The features of a namespace, one by one, each entry with its name.
+    fn features_with_names(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        end: usize,
+        (name, seed, scale): (&[u8], u64, f64),
+        out: &mut Block,
+    ) -> Result<(), Box<Problem>> {
+        let (mut here, mut nameless) = (from, 0u64);
+        while here < end {
+            if matches!(bytes[here], b' ' | b'\t') {
+                here += 1;
+                continue;
+            }
+            let stop = name_end(bytes, here, end);
+            let is_nameless = stop == here;
+            let after = match stop < end && bytes[stop] == b':' {
+                true => name_end(bytes, stop + 1, end),
+                false => stop,
+            };
+            let before = out.flush();
+            let seed = if is_nameless { seed.wrapping_add(nameless) } else { seed };
+            self.features(bytes, here, after.max(here + 1), seed, scale, out)?;
+            if after < end && bytes[after] == b':' {
+                return Problem::new(after, "a second ':' in a feature");
+            }
+            if out.flush() > before {
+                let is_number = after == stop || number(&bytes[stop + 1..after]).is_some();
+                match is_nameless {
+                    true => self.namespaces.name(name, nameless.to_string().as_bytes()),
+                    false => self.namespaces.name(name, &bytes[here..if is_number { stop } else { after }]),
+                }
+            }
+            nameless += u64::from(is_nameless);
+            here = after.max(here + 1);
+        }
+        Ok(())
+    }
+}
+
 struct Head<'a> {
     label: f64,
     weight: f64,
@@ -202,7 +378,31 @@ impl Format for VowpalWabbit {
                 format!("a line must have a bar '|' before its features, got {}", shown(&bytes[start..end])),
             );
         };
-        let head = self.head(bytes, start, bar)?;
+        let head = match self.costs {
+            true => self.costs(bytes, start, bar, out)?,
+            false => self.head(bytes, start, bar)?,
+        };
+        self.body(bytes, bar, end, &head, out)?;
+        if self.costs {
+            out.costs.close();
+        }
+        Ok(())
+    }
+}
+
+impl VowpalWabbit {
+    /// The features of a line, from its first bar on.
+    fn body(
+        &mut self,
+        bytes: &[u8],
+        bar: usize,
+        end: usize,
+        head: &Head<'_>,
+        out: &mut Block,
+    ) -> Result<(), Box<Problem>> {
+        if let Some(features) = self.features.clone() {
+            return self.line_of_groups(bytes, bar, end, head, &features, out);
+        }
         let mut at = bar;
         while at < end {
             // At a bar.
@@ -249,6 +449,25 @@ mod tests {
         assert!(block.labels[2].is_nan());
         assert_eq!((block.labels[0], block.labels[1], block.labels[3]), (1.0, -1.0, 0.5));
         assert_eq!((block.weights, block.tags), (vec![1.0, 2.0, 1.0, 1.0], b"tagt".to_vec()));
+    }
+
+    #[test]
+    fn costs_of_classes() {
+        let mut parser = Parser::new(VowpalWabbit::new(18, false).with_costs(), true);
+        let mut block = Block::default();
+        parser.parse(
+            b"1:0.5 3:-2 7 'tag|a b\nx:1 |a b\n1:nan |a b\n1:1 1:2 |a b\nshared |a b\n2:1 |a b:nan\n|a b\n",
+            true,
+            &mut block,
+        );
+        let words: Vec<&str> = parser.refused().1.iter().map(|refusal| refusal.message.as_str()).collect();
+        let wanted = ["integer class", "finite number", "1 twice", "by_class", "value must be finite"];
+        assert!(words.iter().zip(wanted).all(|(words, wanted)| words.contains(wanted)), "{words:?}");
+        assert_eq!((block.len(), words.len()), (2, 5));
+        assert_eq!((&block.costs.classes[..], &block.costs.ends[..]), (&[1, 3, 7][..], &[3, 3][..]));
+        assert_eq!(block.costs.values[..2], [0.5, -2.0]);
+        assert!(block.costs.values[2].is_nan());
+        assert_eq!(block.tags, b"tag");
     }
 
     #[test]

@@ -49,13 +49,18 @@ impl Words {
 
     /// Add one text to the block as a row.
     pub fn row(&mut self, text: &str, out: &mut Block) {
+        self.row_with_words(text, out, |_, _| {});
+    }
+
+    /// The same; `each` receives the column and the words of each feature.
+    pub fn row_with_words(&mut self, text: &str, out: &mut Block, mut each: impl FnMut(u32, &[u8])) {
         let mut lowered = std::mem::take(&mut self.lowered);
         let text = if self.lowercase { lower(text, &mut lowered) } else { text };
         self.find(text);
         for size in self.ngrams.0..=self.ngrams.1 {
             for words in self.places.windows(size) {
-                let hash = match words {
-                    [(from, to)] => murmur3(&text.as_bytes()[*from..*to], 0),
+                let feature = match words {
+                    [(from, to)] => &text.as_bytes()[*from..*to],
                     _ => {
                         self.joined.clear();
                         for (place, (from, to)) in words.iter().enumerate() {
@@ -64,11 +69,14 @@ impl Words {
                             }
                             self.joined.extend_from_slice(&text.as_bytes()[*from..*to]);
                         }
-                        murmur3(&self.joined, 0)
+                        &self.joined
                     }
-                } as i32;
+                };
+                let hash = murmur3(feature, 0) as i32;
+                let column = hash.unsigned_abs() % self.n_features;
                 let sign = if self.alternate_sign && hash < 0 { -1.0 } else { 1.0 };
-                out.push(hash.unsigned_abs() % self.n_features, sign);
+                each(column, feature);
+                out.push(column, sign);
             }
         }
         self.lowered = lowered;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.evaluate.report.notebook import Report, summary
 from millstream.evaluate.report.page import fragment, page, write
 
-__all__ = ["fragment", "page", "write"]
+__all__ = ["Report", "fragment", "page", "summary", "write"]

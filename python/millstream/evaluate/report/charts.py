@@ -10,34 +10,22 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Chart", "Line", "few", "short", "square", "ticks", "trace"]
+from millstream.evaluate.report.axes import RowAxis, TimeAxis, short, ticks
+
+__all__ = ["Chart", "Line", "drifts", "few", "short", "square", "ticks", "trace"]
 
 #: Maximum number of points of a line.
 _MOST_POINTS = 600
 #: Side of the view box, and the distance within which marks are merged.
 _SIDE = 2000.0
 _MARK_WIDTH = 5.0
+#: Maximum number of drift marks over the full height; more are merged to bands, so that the curve stays visible.
+_MOST_MARKS = 12
+_BANDS = 40
+#: Maximum number of lines in the values shown below the pointer.
+_MOST_NAMED = 10
 #: Maximum factor by which the first points may stretch the scale.
 _MOST_STRETCH = 4.0
-
-
-def ticks(low: float, high: float, count: int) -> list[float]:
-    """Round numbers from `low` to `high`."""
-    rough = (high - low) / count
-    if not (math.isfinite(rough) and rough > 0):
-        return [low]
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next((power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough), rough)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [step * place for place in range(first, min(last, first + 50) + 1)]
-
-
-def short(value: float) -> str:
-    """A number for an axis: 0.25, 1,500, 20k, 1.5M."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if size <= abs(value) < 1e15:
-            return f"{value / (1e3 if unit == 'k' else size):.4g}{unit}"
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e4 else f"{value:.4g}"
 
 
 def few(rows: Any, values: Any) -> tuple[Any, Any]:
@@ -61,6 +49,8 @@ class Line:
     values: Any
     kind: str = "rolling"
     colour: int = 0
+    #: The name of its values below the pointer; without it they are not shown.
+    name: str = ""
 
 
 @dataclass
@@ -82,26 +72,22 @@ class Chart:
     shown: Callable[[float], str] = short
     #: "tall", "middle" or "low".
     size: str = "tall"
+    #: The horizontal axis; by default the rows.
+    axis: RowAxis | TimeAxis | None = None
+    #: Horizontal lines with their names, such as the score of the best constant prediction.
+    levels: Sequence[tuple[float, str]] = ()
+    #: Number of places along the axis with values below the pointer.
+    hovers: int = 48
 
     def draw(self) -> str:
         """The chart, or a note if there is nothing to draw."""
-        lines = [Line(*few(line.rows, line.values), line.kind, line.colour) for line in self.lines]
-        lines = [line for line in lines if len(line.rows)]
-        values = [value for line in lines for value in line.values.tolist()]
-        if not values:
-            return '<p class="note">No data to plot yet.</p>'
-        low, high = least, most = min(values), max(values)
-        held = [value for value in self.scale if math.isfinite(value)]
-        if held and high - low > _MOST_STRETCH * (max(held) - min(held)) > 0:
-            low, high = min(held), max(held)
-        margin = (high - low) * 0.08 or abs(high) * 0.05 or 0.5
-        low, high = (0.0, high + margin) if self.from_zero and low >= 0 else (low - margin, high + margin)
-        last = max(float(line.rows[-1]) for line in lines) or 1.0
-        if not math.isfinite(_SIDE * (high - low)):
-            return '<p class="note">The values are too large to plot.</p>'
+        found = self._scaled()
+        if isinstance(found, str):
+            return found
+        lines, low, high, least, most, axis = found
 
         def across(row: Any) -> Any:
-            return _SIDE * np.asarray(row, dtype=np.float64) / last
+            return _SIDE * axis.place(row)
 
         def down(value: Any) -> Any:
             # Points beyond the axis are clipped at the edge of the chart.
@@ -112,10 +98,13 @@ class Chart:
             y = float(down(tick))
             parts.append(f'<path class="grid" d="M0 {y:.0f}H{_SIDE:g}"/>')
             words.append(f'<span class="y" style="top: {y / _SIDE:.2%}">{html.escape(self.shown(tick))}</span>')
-        words += [
-            f'<span class="x" style="left: {tick / last:.2%}">{short(tick)}</span>' for tick in ticks(0, last, 5)
-        ]
-        parts.append(uprights(across(self.marks), 0, _SIDE, "drift"))
+        for at, text in axis.ticks():
+            side = ' end" style="right: 0' if at > 0.94 else f'" style="left: {at:.2%}'
+            words.append(f'<span class="x{side}">{html.escape(text)}</span>')
+        for level, _ in self.levels:
+            if low <= level <= high:
+                parts.append(f'<path class="level" d="M0 {float(down(level)):.0f}H{_SIDE:g}"/>')
+        parts.append(drifts(across(self.marks)))
         for level, (colour, rows) in enumerate(self.flags):
             foot = _SIDE - 40 * level
             parts.append(uprights(across(rows), foot - 34, foot, f"flag c{colour}"))
@@ -131,15 +120,84 @@ class Chart:
         form = f'viewBox="0 0 {_SIDE:g} {_SIDE:g}" preserveAspectRatio="none" aria-hidden="true"'
         box = f"<svg {form}>{''.join(parts)}</svg>"
         label = html.escape(self.label)
-        drawn = f'<div class="plot {self.size}" role="img" aria-label="{label}">{box}{"".join(words)}</div>'
+        inside = f"{box}{''.join(words)}{self._hovers(axis, lines)}"
+        drawn = f'<div class="plot {self.size}" role="img" aria-label="{label}">{inside}</div>'
         return drawn + self._cut(least, most, low, high)
+
+    def _scaled(self) -> str | tuple[list[Line], float, float, float, float, RowAxis | TimeAxis]:
+        """The reduced lines, the ends of the y axis, the extreme values, and the x axis."""
+        lines = [Line(*few(line.rows, line.values), line.kind, line.colour, line.name) for line in self.lines]
+        lines = [line for line in lines if len(line.rows)]
+        values = [value for line in lines for value in line.values.tolist()]
+        if not values:
+            return '<p class="note">No data to plot yet.</p>'
+        low, high = least, most = min(values), max(values)
+        held = [value for value in self.scale if math.isfinite(value)]
+        if held and high - low > _MOST_STRETCH * (max(held) - min(held)) > 0:
+            low, high = min(held), max(held)
+        # A level widens the scale unless it would flatten the lines.
+        for level, _ in self.levels:
+            if math.isfinite(level) and max(high, level) - min(low, level) <= _MOST_STRETCH * (high - low):
+                low, high = min(low, level), max(high, level)
+        margin = (high - low) * 0.08 or abs(high) * 0.05 or 0.5
+        low, high = (0.0, high + margin) if self.from_zero and low >= 0 else (low - margin, high + margin)
+        if not math.isfinite(_SIDE * (high - low)):
+            return '<p class="note">The values are too large to plot.</p>'
+        axis = self.axis or RowAxis(max(float(line.rows[-1]) for line in lines))
+        return lines, low, high, least, most, axis
+
+    def _hovers(self, axis: RowAxis | TimeAxis, lines: Sequence[Line]) -> str:
+        """Columns that show the values of the named lines below the pointer, without scripts."""
+        named = [line for line in lines if line.name][:_MOST_NAMED]
+        if not named:
+            return ""
+        rows = np.unique(np.concatenate([line.rows for line in named]))
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(self.hovers, len(rows))).round().astype(int))]
+        places = np.clip(axis.place(rows), 0.0, 1.0)
+        edges = np.concatenate([[0.0], (places[1:] + places[:-1]) / 2.0, [1.0]])
+        columns = []
+        for place, row in enumerate(rows.tolist()):
+            width = edges[place + 1] - edges[place]
+            if width <= 0.0:
+                continue
+            told = "\n".join([axis.name(row), *(_named(line, row, self.shown) for line in named)])
+            side = ' class="r"' if edges[place] > 0.5 else ""
+            # An attribute, so that nothing is shown where the style is removed.
+            columns.append(
+                f'<i{side} style="left:{edges[place]:.1%};width:{width:.1%}" data-v="{html.escape(told)}"></i>'
+            )
+        return f'<div class="hits" aria-hidden="true">{"".join(columns)}</div>'
 
     def _cut(self, least: float, most: float, low: float, high: float) -> str:
         """The note below a chart whose axis does not include all points."""
         beyond = [self.shown(value) for value, out in ((least, least < low), (most, most > high)) if out]
         if not beyond:
             return ""
-        return f'<p class="note">The first points are cut off: they reach {html.escape(" and ".join(beyond))}.</p>'
+        reached = html.escape(" and ".join(beyond))
+        return f'<p class="note">Points beyond the axis are cut off: they reach {reached}.</p>'
+
+
+def _named(line: Line, row: float, shown: Callable[[float], str]) -> str:
+    """The name of a line, and its value at a row."""
+    place = int(np.clip(np.searchsorted(line.rows, row), 0, len(line.rows) - 1))
+    text = line.name if len(line.name) <= 28 else f"{line.name[:27]}…"
+    return f"{text} {shown(float(line.values[place]))}"
+
+
+def drifts(places: Any) -> str:
+    """Drifts as lines; if there are many, those that are close as one band, darker the more there are."""
+    places = np.atleast_1d(places)
+    if len(places) <= _MOST_MARKS:
+        return uprights(places, 0, _SIDE, "drift")
+    counts, edges = np.histogram(np.clip(places, 0.0, _SIDE), bins=_BANDS, range=(0.0, _SIDE))
+    parts = []
+    for place in np.flatnonzero(counts).tolist():
+        opacity = 0.12 + 0.3 * counts[place] / counts.max()
+        parts.append(
+            f'<rect class="band" x="{edges[place]:.0f}" y="0" width="{_SIDE / _BANDS:.0f}" height="{_SIDE:g}" '
+            f'opacity="{opacity:.2f}"/>'
+        )
+    return "".join(parts) + uprights(places, 0, 50, "drift solid")
 
 
 def uprights(places: Any, top: float, bottom: float, kind: str) -> str:

@@ -39,9 +39,9 @@ _RULES = """
 .ms .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.6rem, 1fr)); gap: .7rem; }
 .ms .tiles { margin: 0 0 .9rem; padding: 0; }
 .ms .tile { padding: .65rem .9rem .6rem; margin: 0; }
-.ms .tile dt { color: var(--soft); font-size: .8rem; margin: 0; font-weight: 500; }
-.ms .tile dd { margin: 0; font-size: 1.32rem; line-height: 1.3; font-weight: 650; letter-spacing: -.01em; }
-.ms .tile dd, .ms table { font-variant-numeric: tabular-nums; }
+.ms .tile .name { color: var(--soft); font-size: .8rem; margin: 0; font-weight: 500; }
+.ms .tile .value { margin: 0; font-size: 1.32rem; line-height: 1.3; font-weight: 650; letter-spacing: -.01em; }
+.ms .tile .value, .ms table { font-variant-numeric: tabular-nums; }
 .ms .tile .small { font-size: .8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; display: block; }
 .ms .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 0 .9rem; }
 .ms .pair { align-items: start; }
@@ -52,6 +52,7 @@ _RULES = """
 .ms tr { background: none; }
 .ms th, .ms td { text-align: right; padding: .32rem .7rem; white-space: nowrap; background: none; border: 0; }
 .ms th, .ms td { border-bottom: 1px solid var(--line); color: var(--ink); }
+.ms thead th { white-space: normal; overflow-wrap: normal; vertical-align: bottom; }
 .ms thead th { color: var(--soft); font-weight: 500; font-size: .84rem; }
 .ms tbody th { font-weight: 500; }
 .ms tbody tr:last-child > * { border-bottom: 0; }
@@ -84,11 +85,30 @@ _RULES = """
 .ms .plot span { font-variant-numeric: tabular-nums; }
 .ms .plot .y { right: calc(100% + .5rem); transform: translateY(-50%); }
 .ms .plot .x { top: calc(100% + .4rem); transform: translateX(-50%); }
+.ms .plot .x.end { transform: none; }
 .ms svg path, .ms svg polyline, .ms svg line { vector-effect: non-scaling-stroke; fill: none; }
 .ms .grid { stroke: var(--line); stroke-width: 1; }
 .ms .axis { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 3 4; opacity: .8; }
 .ms .drift { stroke: var(--mark); stroke-width: 1.2; stroke-dasharray: 2 3; opacity: .8; }
+.ms .drift.solid { stroke-dasharray: none; opacity: .9; }
+.ms svg .band { fill: var(--mark); stroke: none; }
+.ms .level { stroke: var(--soft); stroke-width: 1.3; stroke-dasharray: 1 4; stroke-linecap: round; }
+.ms .edge { stroke-width: 1.1; opacity: .6; }
+.ms .key.level { border-top: 2px dotted var(--soft); }
+.ms .grid-of-charts { display: grid; gap: 1rem 1.4rem; }
+.ms .grid-of-charts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }
+.ms .grid-of-charts > div { min-width: 0; }
+.ms .grid-of-charts h3 span { color: var(--soft); font-weight: 400; margin-left: .3rem; }
+.ms .grid-of-charts h3 .shifted { color: var(--mark); font-weight: 600; }
 .ms .flag { stroke-width: 2; }
+.ms .hits i { position: absolute; top: 0; bottom: 0; }
+.ms .hits i:hover { background: rgba(128,128,128,.14); }
+.ms .hits i:hover::after { content: attr(data-v); white-space: pre; position: absolute; top: .3rem; }
+.ms .hits i:hover::after { left: calc(100% + .3rem); z-index: 2; width: max-content; font-style: normal; }
+.ms .hits i:hover::after { padding: .35rem .6rem; font: 12px/1.45 system-ui, sans-serif; color: var(--ink); }
+.ms .hits i:hover::after { background: var(--card); border: 1px solid var(--line); border-radius: 6px; }
+.ms .hits i:hover::after { box-shadow: 0 2px 8px rgba(0,0,0,.18); pointer-events: none; text-align: left; }
+.ms .hits i.r:hover::after { left: auto; right: calc(100% + .3rem); }
 .ms .rolling { stroke-width: 2; stroke-linejoin: round; }
 .ms .whole { stroke-width: 1.4; stroke-dasharray: 5 4; opacity: .85; }
 .ms .dots { stroke-width: 4; stroke-linecap: round; opacity: .45; }
@@ -125,13 +145,24 @@ _RULES = """
   .ms { padding: .7rem; font-size: 14px; }
   .ms section { padding: .8rem .8rem .85rem; }
   .ms .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .5rem; }
-  .ms .tile dd { font-size: 1.12rem; }
+  .ms .tile .value { font-size: 1.12rem; }
   .ms th, .ms td { padding: .3rem .45rem; }
   .ms .plot { height: 13rem; margin-left: 2.9rem; margin-right: .6rem; }
   .ms .plot.middle { height: 9rem; }
   .ms .plot.low { height: 7rem; }
   .ms .plot span { font-size: 11px; }
   .ms svg.square text { font-size: 14px; }
+  .ms .stacked thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .ms .stacked, .ms .stacked tbody { display: block; }
+  .ms .stacked tr { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); padding: .35rem 0; }
+  .ms .stacked tr { border-bottom: 1px solid var(--line); }
+  .ms .stacked tr:last-child { border-bottom: 0; }
+  .ms .stacked th, .ms .stacked td { border: 0; padding: .05rem .3rem .05rem 0; white-space: normal; }
+  .ms .stacked th { grid-column: 1 / -1; }
+  .ms .stacked td { overflow-wrap: normal; text-align: left; }
+  .ms .stacked td { display: flex; justify-content: space-between; gap: .4rem; padding-right: .6rem; }
+  .ms .stacked td::before { content: attr(data-h); color: var(--soft); font-weight: 400; }
+  .ms .stacked td:first-of-type { grid-column: 1 / -1; }
   .ms .bars th { width: 42%; }
   .ms .bars td:last-child { width: 4.9rem; }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from millstream.evaluate.plot import COLOURS
 
 if TYPE_CHECKING:
     from millstream.evaluate.clusters import Clusters
+    from millstream.evaluate.differences import Differences
     from millstream.evaluate.result import Result
+    from millstream.evaluate.stream_sample import StreamSample
     from millstream.evaluate.weights import Weights
 
 __all__ = [
@@ -46,9 +49,12 @@ def cut(text: Any, most: int) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", name: str = "") -> str:
     """A table that scrolls if it is too wide. The first cell of a row is its header; cells are HTML."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
-    )
+    # On a phone, a row of a stacked table is a list of its cells, each with the heading of its column.
+    headings = [f' data-h="{cell}"' if "stacked" in kind else "" for cell in head]
+    body = ""
+    for row in rows:
+        cells = "".join(f"<td{named}>{cell}</td>" for named, cell in zip(headings[1:], row[1:], strict=False))
+        body += f'<tr><th scope="row">{row[0]}</th>{cells}</tr>'
     return scrolling(f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>', name)
 
 
@@ -64,18 +70,26 @@ def brief(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: s
 
 
 def metrics(result: Result) -> str:
-    """Each metric over the whole stream and over the window."""
-    rows, titles = [], result.titles
+    """Each metric over the whole stream and over the window, and that of the best constant prediction."""
+    rows, titles, constant = [], result.titles, result.constant
     for name, (value, recent) in result.scores.items():
         better, arrow = ("higher", "↑") if result.bigger_is_better[name] else ("lower", "↓")
         title = f'{cut(titles[name], 100)} <span class="note" title="{better} is better">{arrow}</span>'
-        rows.append([title, number(value), number(recent)])
-    head = ["metric", "all rows", f"last {result.settings.get('window', 0):,}"]
+        best = [number(constant.get(name, math.nan))] if constant else []
+        rows.append([title, number(value), number(recent), *best])
+    head = [
+        "metric",
+        "all rows",
+        f"last {result.settings.get('window', 0):,}",
+        *["best constant"] * bool(constant),
+    ]
     return table(head, rows, "wide", "metrics")
 
 
-def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
-    """All models, best first."""
+def ranking(
+    results: Mapping[str, Result], ranked: Sequence[Result], differences: Differences | None = None
+) -> str:
+    """All models, best first, with the differences from the best one and the best constant prediction."""
     places = {name: place for place, name in enumerate(results)}
     heads = headings(ranked)
     head = [
@@ -102,6 +116,14 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
                 f"{result.skipped:,}",
             ]
         )
+    if differences is not None:
+        head.insert(2, f"behind ({100 * differences.level:g} %)")
+        for result, row in zip(ranked, rows, strict=True):
+            row.insert(2, str(differences[result.name]) if result.name in differences else "–")
+    if constant := ranked[0].constant:
+        cells = [number(constant.get(name, math.nan)) for name in heads]
+        cells[1:1] = ["–"] * (differences is not None)
+        rows.append(["best constant", *cells, *["–"] * (len(head) - 1 - len(cells))])
     # Empty columns are left out.
     kept = [
         place
@@ -109,7 +131,10 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
         if head[place] not in ("ECE", "drifts", "skipped") or any(row[place] not in ("–", "0") for row in rows)
     ]
     made = table(
-        [head[place] for place in kept], [[row[place] for place in kept] for row in rows], "wide", "ranking"
+        [head[place] for place in kept],
+        [[row[place] for place in kept] for row in rows],
+        "wide stacked",
+        "ranking",
     )
     return made.replace("<tbody><tr>", '<tbody><tr class="best">', 1)
 
@@ -218,13 +243,17 @@ def _confused(labels: Sequence[Any], matrix: Any) -> str:
     return f'<h3 style="margin-top: 1rem">Most confused</h3>{table(["truth", "predicted", "rows"], rows)}'
 
 
-def bars(weights: Weights) -> str:
-    """The largest weights as bars, from the middle if they have a sign, otherwise from the left."""
-    values = weights.values[:_MOST_FEATURES].tolist()
+def bars(weights: Weights, sample: StreamSample | None = None) -> str:
+    """The largest weights as bars, from the middle if they have a sign, otherwise from the left.
+
+    Nominal values that few rows of the sample have are left out, and counted below.
+    """
+    names, numbers, rare = _without_rare(weights, sample)
+    values = numbers[:_MOST_FEATURES]
     greatest = max((abs(value) for value in values), default=0.0) or 1.0
     half = 50.0 if weights.signed else 100.0
     rows = []
-    for name, value in zip(weights.names, values, strict=False):
+    for name, value in zip(names, values, strict=False):
         size = half * abs(value) / greatest
         start = (half - size if value < 0 else half) if weights.signed else 0.0
         kind = ' class="minus"' if value < 0 else ""
@@ -233,13 +262,33 @@ def bars(weights: Weights) -> str:
             f'<tr><th scope="row" title="{cut(name, 200)}">{cut(name, 60)}</th><td aria-hidden="true">{bar}</td>'
             f"<td>{number(value)}</td></tr>"
         )
-    rest = len(weights.names) - len(rows)
-    shown = f" The {len(rows)} largest of {len(weights.names):,}." if rest > 0 else ""
+    shown = f" The {len(rows)} largest of {len(weights.names):,}." if len(names) > len(rows) else ""
+    if rare:
+        told = ", ".join(f"{count:,} of {cut(name, 40)}" for name, count in rare.items())
+        shown += f" Rare values, in less than 1 % of the rows, are left out: {told}."
     note = html.escape(weights.about[:1].upper() + weights.about[1:])
     return (
         f'<table class="bars" aria-label="{html.escape(weights.about)}"><tbody>{"".join(rows)}</tbody></table>'
         f'<p class="note">{note}.{shown}</p>'
     )
+
+
+def _without_rare(weights: Weights, sample: StreamSample | None) -> tuple[list[str], list[float], dict[str, int]]:
+    """The names and values without those of rare nominal values, and the number of these by feature."""
+    from millstream.evaluate.report.distributions import rare_values
+
+    names, values, rare = list[str](), list[float](), dict[str, int]()
+    known: dict[str, set[str]] = {}
+    for name, value in zip(weights.names, weights.values.tolist(), strict=True):
+        feature, sign, nominal = name.partition("=")
+        if sign and feature not in known:
+            known[feature] = rare_values(sample, feature)
+        if sign and nominal in known[feature]:
+            rare[feature] = rare.get(feature, 0) + 1
+            continue
+        names.append(name)
+        values.append(value)
+    return names, values, rare
 
 
 def events(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -22,8 +22,8 @@ def pipeline(component: Component, row: Row) -> Any:
             and "Filter" in description["name"]
         ):
             continue
-        row = answer(component.part(description, raw), row)
-    return answer(component.part(*steps[-1]), row)
+        row = answer(Component.of(description, raw), row)
+    return answer(Component.of(*steps[-1]), row)
 
 
 @translates("compose.Union")
@@ -32,7 +32,7 @@ def union(component: Component, row: Row) -> Row:
     graph = row.graph
     state = component.state
     parts = component.parameters.get("parts") or component.parameters["transformers"]
-    outputs = [answer(component.part(each, raw), row) for each, raw in zip(parts, state["parts"], strict=True)]
+    outputs = [answer(Component.of(each, raw), row) for each, raw in zip(parts, state["parts"], strict=True)]
     places: list[int] = []
     beyond = 1 + max((int(np.max(each)) for each in state["places"] if len(each)), default=-1)
     for output, known in zip(outputs, state["places"], strict=True):
@@ -67,4 +67,4 @@ def selection(component: Component, row: Row) -> Row:
 @translates("drift.Retrain")
 def retrain(component: Component, row: Row) -> Any:
     """The active model."""
-    return answer(component.part(component.parameters["model"], component.state["model"]), row)
+    return answer(Component.of(component.parameters["model"], component.state["model"]), row)

@@ -169,7 +169,7 @@ TOGETHER = ("tree.HoeffdingTreeClassifier",)
 def _answers(component: Component, learners: Sequence[bytes], rows: Sequence[Row]) -> list[Answer]:
     """What each member answers, each a copy of the parameter `model`."""
     description = component.parameters["model"]
-    return [answer(component.part(description, raw), row) for raw, row in zip(learners, rows, strict=True)]
+    return [answer(Component.of(description, raw), row) for raw, row in zip(learners, rows, strict=True)]
 
 
 def _trees_together(
@@ -254,8 +254,7 @@ def patches_regressor(component: Component, row: Row) -> Answer:
 def _models(component: Component, row: Row, members: Sequence[dict[str, Any]]) -> list[Answer]:
     models = component.parameters["models"]
     return [
-        answer(component.part(model, member["learner"]), row)
-        for model, member in zip(models, members, strict=True)
+        answer(Component.of(model, member["learner"]), row) for model, member in zip(models, members, strict=True)
     ]
 
 
@@ -315,7 +314,7 @@ def _stack(component: Component, row: Row, read: Any) -> Answer:
     members = [unpack(raw) for raw in component.state["members"]]
     answers = _models(component, row, members)
     votes = read(answers, len(component.state["layout"]["votes"]) // max(len(members), 1))
-    meta = component.part(component.parameters["meta_model"], component.state["meta"])
+    meta = Component.of(component.parameters["meta_model"], component.state["meta"])
     if votes is None:
         values = np.zeros((len(members), 0))
         votes = row.graph.constant(values)
@@ -361,7 +360,7 @@ def one_vs_rest(component: Component, row: Row) -> Answer:
         return Answer()
     halves: list[Any] = []
     for raw in members:
-        found = None if raw is None else answer(component.part(component.parameters["model"], raw), row)
+        found = None if raw is None else answer(Component.of(component.parameters["model"], raw), row)
         votes = None if found is None else votes_of(graph, found, 2)
         halves.append(np.zeros(1) if votes is None else graph.take(votes, [1]))
     own = graph.concat(halves)

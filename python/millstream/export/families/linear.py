@@ -101,6 +101,10 @@ def _engine(component: Component, row: Row) -> tuple[Value, bool]:
     return scores(row, state["coordinates"], weights[:, None], np.array([constant])), steps > 0.0
 
 
+#: Bounds of the scores of `RidgeClassifier`, as in ridge_classifier.rs.
+_LEAST_SCORE, _LEAST_BEST, _MOST_SCORE = 1e-3, 1e-2, 1e100
+
+
 @translates("linear_model.LogisticRegression")
 def logistic_regression(component: Component, row: Row) -> Answer:
     """One hyperplane."""
@@ -197,6 +201,27 @@ def recursion(component: Component, row: Row) -> Answer:
     offset = int(component.parameters["intercept"])
     constant = weights[:1] if offset and len(weights) else np.zeros(1)
     return Answer(number=scores(row, state["coordinates"], weights[offset:, None], constant))
+
+
+@translates("linear_model.RidgeClassifier")
+def ridge_classifier(component: Component, row: Row) -> Answer:
+    """Weights of least squares for each class; the scores are raised, kept above a least one, and normalised."""
+    graph = row.graph
+    state = component.state
+    met = np.asarray(state["counts"], dtype=np.float64) > 0.0
+    if not met.any():
+        return Answer()
+    offset, coordinates = int(component.parameters["intercept"]), state["recursion"]["coordinates"]
+    weights, constants = np.zeros((int(coordinates["width"]), len(met))), np.zeros(len(met))
+    for code in np.flatnonzero(met):
+        values = np.asarray(state["weights"][code], dtype=np.float64)
+        weights[:, code], constants[code] = values[offset:], values[0] if offset else 0.0
+    found = scores(row, coordinates, weights, constants)
+    if not met.all():
+        found = graph.where(met, found, -np.inf)
+    raised = found + graph.maximum(_LEAST_BEST - found.max(), 0.0)
+    kept = graph.minimum(graph.maximum(raised, np.where(met, _LEAST_SCORE, 0.0)), _MOST_SCORE)
+    return Answer(kept / kept.sum(), graph.argmax(found))
 
 
 @translates("linear_model.LeastSquares")

@@ -18,7 +18,7 @@ def transformed(component: Component, row: Row) -> Answer:
     """The inverse of the transformation, made finite."""
     graph = row.graph
     parameters, state = component.parameters, component.state["target"]
-    found = answer(component.part(parameters["model"], component.state["model"]), row)
+    found = answer(Component.of(parameters["model"], component.state["model"]), row)
     z = found.number.reshape(1)
     if component.name == "preprocessing.PredClipper":
         if state is not None:

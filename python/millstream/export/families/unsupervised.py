@@ -29,7 +29,7 @@ def k_means(component: Component, row: Row) -> Answer:
 @translates("anomaly.ThresholdFilter", "anomaly.QuantileFilter")
 def filtered(component: Component, row: Row) -> Answer:
     """The score of the detector."""
-    found: Answer = answer(component.part(component.parameters["model"], component.state["model"]), row)
+    found: Answer = answer(Component.of(component.parameters["model"], component.state["model"]), row)
     return found
 
 

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["MOST_VALUES", "ColumnProfile"]
+from millstream._echo import quoted
 
-#: Number of different values that are counted. Further ones are only known to exist.
+__all__ = ["MOST_NUMBERS", "MOST_VALUES", "ColumnProfile", "count_of"]
+
+#: Number of distinct values that are counted. Of further values, only their existence is recorded.
 MOST_VALUES = 10_000
+
+#: Number of further values without a digit.
+WORDS_ROOM = 1_000
+
+#: Number of distinct numbers that are counted. A column with more does not hold codes or classes.
+MOST_NUMBERS = 1_000
 
 #: Number of bins of a histogram.
 BINS = 12
+
+#: No count of a saved profile is as large.
+_MOST = 2**53
 
 #: Number of rows from which a column can be said to identify its rows.
 _ROWS = 200
@@ -28,7 +39,7 @@ _WORDS = 3.0
 
 
 class ColumnProfile:
-    """The values of one column so far. Memory is bounded, however many rows there are.
+    """Running profile of one column, in memory that does not depend on the number of rows.
 
     Attributes
     ----------
@@ -39,10 +50,11 @@ class ColumnProfile:
     low, high, mean
         Range and mean of the numbers; NaN if there are none.
     counts
-        Number of occurrences of each string, of at most 10,000 different ones.
+        Number of occurrences of each string, of at most 10,000 different ones; `number_counts` are those of
+        numbers, of at most 1,000.
     edges, histogram
         Bins of equal width between the smallest and the largest number of the first rows, and the number of values
-        in each. Later numbers outside of them are counted in the first or last bin.
+        in each. Later numbers outside them are counted in the first or last bin.
     """
 
     def __init__(self, name: Any, stated: str | None = None) -> None:
@@ -65,7 +77,8 @@ class ColumnProfile:
     def update_numbers(self, values: Any) -> None:
         """Add numbers; NaN is a missing value."""
         values = np.asarray(values, dtype=np.float64)
-        present = values[~np.isnan(values)]
+        gaps = np.isnan(values)
+        present = values[~gaps] if gaps.any() else values
         self.rows += len(values)
         self.missing += len(values) - len(present)
         if not len(present):
@@ -79,13 +92,14 @@ class ColumnProfile:
         self._last = float(present[-1])
         if not self.more_values:
             for value, count in zip(*np.unique(present, return_counts=True), strict=True):
-                self._count(self.number_counts, float(value), int(count))
+                self._count(self.number_counts, float(value), int(count), MOST_NUMBERS)
         if not self.edges:
             low, high = float(present.min()), float(present.max())
             if np.isfinite(high - low):
                 self.edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1).tolist()
         if self.edges:
-            bins = np.clip(np.searchsorted(self.edges, present, side="right") - 1, 0, BINS - 1)
+            width = (self.edges[-1] - self.edges[0]) / BINS
+            bins = np.clip((present - self.edges[0]) / width, 0, BINS - 1).astype(np.int64)
             self.histogram = (np.asarray(self.histogram) + np.bincount(bins, minlength=BINS)).tolist()
 
     def _update_moments(self, present: Any) -> None:
@@ -114,15 +128,18 @@ class ColumnProfile:
         self.strings += len(present)
         counts = np.bincount(present, minlength=len(categories))
         for place in np.flatnonzero(counts).tolist():
-            self._count(self.counts, categories[place], int(counts[place]))
+            value = categories[place]
+            # Words among thousands of numbers, such as "-" for a missing value, are what a remark is about.
+            room = 0 if any(letter.isdigit() for letter in value) else WORDS_ROOM
+            self._count(self.counts, value, int(counts[place]), MOST_VALUES + room)
 
     def update_missing(self, rows: int) -> None:
         """Add rows without a value."""
         self.rows += rows
         self.missing += rows
 
-    def _count(self, counter: Counter[Any], value: Any, count: int) -> None:
-        if value in counter or len(counter) < MOST_VALUES:
+    def _count(self, counter: Counter[Any], value: Any, count: int, most: int) -> None:
+        if value in counter or len(counter) < most:
             counter[value] += count
         else:
             self.more_values = True
@@ -194,8 +211,59 @@ class ColumnProfile:
         if set(data) != set(expected):
             raise ValueError(f"must have the fields {', '.join(sorted(expected))}")
         for name, value in data.items():
-            setattr(made, expected[name], Counter(dict(value)) if name.endswith("counts") else value)
+            setattr(made, expected[name], _READERS[name](value) if name in _READERS else value)
+        made._check()
         return made
+
+    def _check(self) -> None:
+        """Refuse an impossible profile."""
+        named = isinstance(self.name, (str, int)) and abs(0 if isinstance(self.name, str) else self.name) < _MOST
+        if not named or not isinstance(self.stated, (str, type(None))):
+            raise ValueError("name and stated must be names")
+        if sum(self.counts.values()) > self.strings or sum(self.number_counts.values()) > self.numbers:
+            raise ValueError("values must not occur more often than all of them do")
+        if len(self.histogram) != BINS or self.missing + self.numbers + self.strings > self.rows:
+            raise ValueError("counts must fit the number of rows")
+        if (self.numbers and not self.low <= self.high) or self._squares < 0.0:
+            raise ValueError("low must be at most high, and squares must not be negative")
+
+
+def count_of(value: Any) -> int:
+    """A number of rows of a saved profile."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
+        raise ValueError(f"a count must be an integer >= 0, got {quoted(value)}")
+    return value
+
+
+def _number_of(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a number must be a number, got {quoted(value)}")
+    return float(value)
+
+
+def _flag_of(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"a flag must be true or false, got {quoted(value)}")
+    return value
+
+
+def _word_of(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a value must be a string, got {quoted(value)}")
+    return value
+
+
+#: How fields of a saved profile are read.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("rows", "missing", "numbers", "strings"), count_of),
+    **dict.fromkeys(("low", "high", "mean", "squares"), _number_of),
+    **dict.fromkeys(("whole", "consecutive", "more_values"), _flag_of),
+    "last": lambda value: None if value is None else _number_of(value),
+    "edges": lambda values: [_number_of(value) for value in values],
+    "histogram": lambda values: [count_of(value) for value in values],
+    "counts": lambda pairs: Counter({_word_of(value): count_of(count) for value, count in pairs}),
+    "number_counts": lambda pairs: Counter({_number_of(value): count_of(count) for value, count in pairs}),
+}
 
 
 def _shown(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from millstream._sparse import Sparse
 from millstream.errors import InvalidState, InvalidType, InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.profiling.columns import ColumnProfile
+from millstream.stream.profiling.columns import ColumnProfile, count_of
 from millstream.stream.profiling.remarks import Remark, remark_on, remark_on_target
 
 if TYPE_CHECKING:
@@ -25,18 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "profile"]
 
-#: Maximum number of columns. Wider rows are sparse data, whose columns say little.
+#: Maximum number of columns. Wider rows are sparse data, whose single columns are uninformative.
 MOST_COLUMNS = 2_000
+
+#: Maximum number of listed omitted columns.
+_OMITTED = 8
 
 #: Heights of the bars of a histogram in text.
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
 class Profile:
-    """What is in a stream: rows, columns by kind, missing values, the target, and probable mistakes.
+    """Profile of a stream: rows, columns by kind, missing values, the target, and probable mistakes.
 
-    Created by `stream.profile`; `update` adds rows. Saved, it is a data contract: `check` compares later rows with
-    it.
+    Created by `stream.profile`; `update` adds rows. A profile also serves as a data contract: `check` compares
+    other rows with it.
     """
 
     def __init__(self, target: str | None = None, kinds: Mapping[Any, str] | None = None) -> None:
@@ -49,6 +53,10 @@ class Profile:
         self.sparse = False
         #: Number of columns beyond the limit of 2,000, which are not profiled.
         self.left_out = 0
+        #: Why each column that is not a feature was omitted, such as "dropped" or "event time", by name.
+        self.omitted: dict[str, str] = {}
+        #: Features that the program made of others, such as the hour of a time; there are no remarks on them.
+        self.made: set[Any] = set()
         self._target_name = target
         self._kinds = dict(kinds or {})
 
@@ -100,7 +108,7 @@ class Profile:
     @property
     def remarks(self) -> list[Remark]:
         """Probable mistakes, each with the option that corrects it."""
-        found = [remark_on(column) for column in self.columns.values()]
+        found = [remark_on(column) for name, column in self.columns.items() if name not in self.made]
         if self.target is not None:
             found.insert(0, remark_on_target(self.target))
         return [remark for remark in found if remark is not None]
@@ -114,9 +122,9 @@ class Profile:
     def _all_columns(self) -> list[ColumnProfile]:
         return [*self.columns.values(), *([self.target] if self.target else [])]
 
-    def summary(self) -> list[str]:
-        """A few lines: columns by kind, missing values, the target, and the remarks."""
-        return self.facts() + [f"note     {remark}" for remark in self.remarks]
+    def summary(self, *, minor: bool = True) -> list[str]:
+        """A short summary: columns by kind, missing values, the target, and remarks, including minor ones."""
+        return self.facts() + [f"note     {remark}" for remark in self.remarks if minor or not remark.minor]
 
     def facts(self) -> list[str]:
         """The summary without the remarks."""
@@ -128,6 +136,9 @@ class Profile:
         if gaps:
             shown = [f"{plain(column.name, 60)} {_percent(column.missing_fraction)}" for column in gaps[:5]]
             lines.append(f"missing  {', '.join(shown)}{', …' * (len(gaps) > 5)}")
+        if self.omitted:
+            shown = [f"{plain(name, 60)} ({why})" for name, why in list(self.omitted.items())[:_OMITTED]]
+            lines.append(f"omitted  {', '.join(shown)}{', …' * (len(self.omitted) > _OMITTED)}")
         if self.target is not None:
             lines.append(f"target   {plain(self.target.name, 60)}: {describe_target(self.target)}")
         return lines
@@ -146,7 +157,7 @@ class Profile:
         return f"columns  {len(self.columns):,}: {', '.join(words) or 'none'}{more}"
 
     def __str__(self) -> str:
-        rows = [[plain(column.name, 30), column.kind, *_cells(column)] for column in self.columns.values()]
+        rows = [[plain(column.name, 30), column.kind, *cells_of(column)] for column in self.columns.values()]
         lines = [f"{self.rows:,} row{'s' * (self.rows != 1)}", ""]
         if rows:
             head = ["column", "kind", "missing", "distribution", "values"]
@@ -173,28 +184,36 @@ class Profile:
             if data["format"] != "millstream profile" or data["version"] != 1:
                 raise ValueError("it is not a profile, or is of a newer version")
             made = cls()
-            made.rows = int(data["rows"])
+            made.rows = count_of(data["rows"])
             made.columns = {each["name"]: ColumnProfile.from_dict(each) for each in data["columns"]}
             if data["target"] is not None:
                 made.target = ColumnProfile.from_dict(data["target"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except IsADirectoryError:
+            raise InvalidState(f"{path}: no profile can be loaded from it: it is a directory") from None
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise InvalidState(
+                f"{path}: no profile can be loaded from it: it is not JSON, which Profile.save and "
+                "millstream look --save write"
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidState(f"{path}: no profile can be loaded from it: {quoted(str(error), 120)}") from None
         return made
 
     def check(self, source: Stream, *, on_violation: str = "report", margin: float = 1.0) -> Checked:
-        """A stream with the rows of `source`, compared with this profile as a data contract.
+        """Compare the rows of a stream with this profile as a data contract.
 
-        A row violates the contract if a value has another type than the column had, lies outside of its range by
-        more than `margin` times the width of the range, or is a category that did not occur; or if the column was
-        never missing and is. Columns that the profile does not know are violations too.
+        A row violates the contract if one of its values has another type than its column in the profile, is
+        outside the range by more than `margin` times the width of the range, is an unknown category, or is missing
+        in a column that had no missing values. Unknown columns are violations too, as are columns with a clearly
+        higher fraction of missing values, which is tested after the last row.
 
         Parameters
         ----------
         source
             The stream to check.
         on_violation
-            `"report"`: all rows pass, and violations are counted in `violations`. `"quarantine"`: rows with a
-            violation are left out, and the first 1,000 of them are kept in `quarantined`.
+            `"report"` yields all rows and counts violations in `violations`; `"quarantine"` skips rows with a
+            violation and keeps the first 1,000 of them in `quarantined`.
         margin
             Tolerance of ranges, as a fraction of their width.
         """
@@ -204,7 +223,7 @@ class Profile:
 
 
 def profile(source: Stream, rows: int | None = None) -> Profile:
-    """The profile of a stream.
+    """Profile the columns and the target of a stream.
 
     Parameters
     ----------
@@ -227,14 +246,39 @@ def profile(source: Stream, rows: int | None = None) -> Profile:
     """
     if not isinstance(source, Stream):
         raise InvalidType(f"stream.profile: must be a stream, got {type(source).__name__}; see stream.from_pandas")
-    if rows is not None and rows < 1:
-        raise InvalidValue(f"stream.profile: rows must be at least 1, got {rows}")
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1):
+        raise InvalidValue(f"stream.profile: rows must be at least 1, got {quoted(rows)}")
     if rows is None and source.endless:
         raise InvalidValue("stream.profile: the stream never ends, so pass rows")
     made = Profile(source.target, source.schema if source.repeatable else None)
+    made.omitted, made.made = omitted_of(source), made_of(source)
     for chunk in (source if rows is None else source.take(rows)).chunks():
         made.update(chunk)
     return made
+
+
+def made_of(source: Any) -> set[Any]:
+    """The features of a stream that were made of others."""
+    found: set[Any] = set()
+    while source is not None:
+        found.update(getattr(source, "made", ()))
+        source = getattr(source, "source", None)
+    return found
+
+
+def omitted_of(source: Any) -> dict[str, str]:
+    """Why each column of a stream that is not a feature was omitted, by name."""
+    found: dict[str, str] = {}
+    while source is not None:
+        # Columns that are copied into predictions.
+        found |= dict.fromkeys(map(str, getattr(source, "removed_columns", ())), "copied")
+        found |= dict.fromkeys(map(str, getattr(source, "drop", ())), "dropped")
+        for name, why in (("time", "event time"), ("label_time", "time of the label"), ("weight", "weight")):
+            if (column := getattr(source, name, None)) is not None:
+                found.setdefault(str(column), why)
+        source = getattr(source, "source", None)
+        source = source if isinstance(source, Stream) else None
+    return found
 
 
 def _update(column: ColumnProfile, values: Any) -> None:
@@ -293,6 +337,8 @@ def _value(value: Any) -> str:
 def _percent(fraction: float) -> str:
     if 0 < fraction < 0.001:
         return "< 0.1 %"
+    if 0.995 <= fraction < 1:
+        return f"{100 * fraction:.1f} %" if fraction < 0.9995 else "> 99.9 %"
     return f"{100 * fraction:.1f} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
 
 
@@ -300,7 +346,8 @@ def _aligned(row: list[str], widths: list[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _cells(column: ColumnProfile) -> list[str]:
+def cells_of(column: ColumnProfile) -> list[str]:
+    """The cells of a column in a table: missing values, histogram, values."""
     gaps = _percent(column.missing_fraction) if column.missing else ""
     return [gaps, histogram_of(column), _values_of(column)]
 
@@ -323,7 +370,19 @@ def _values_of(column: ColumnProfile) -> str:
             for value, count in column.counts.most_common(3)
         ]
         return ", ".join(shown) + (f", … ({column.different:,} different)" if column.different > 3 else "")
+    if column.kind == "time" and (dates := _dates(column)):
+        return dates
     return f"{column.low:.4g} to {column.high:.4g}, mean {column.mean:.4g}"
+
+
+def _dates(column: ColumnProfile) -> str:
+    """The first and the last time as dates; empty if the numbers are not dates."""
+    try:
+        first, last = (datetime.fromtimestamp(value, UTC) for value in (column.low, column.high))
+    except (ValueError, OverflowError, OSError):
+        return ""
+    layout = "%Y-%m-%d %H:%M"
+    return f"{first:{layout}} to {last:{layout}}"
 
 
 def _facts(column: ColumnProfile) -> dict[str, Any]:

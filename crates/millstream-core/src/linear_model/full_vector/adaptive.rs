@@ -35,6 +35,8 @@ pub struct Adaptive {
     power: f64,
     penalty: Penalty,
     next: Vec<[f64; 3]>,
+    /// Of each feature that counts: q and aᵢ^p.
+    units: Vec<[f64; 2]>,
     proposal: Proposal,
 }
 
@@ -58,7 +60,7 @@ pub enum Proposed {
 
 impl Adaptive {
     pub fn new(rate: f64, power: f64, penalty: Penalty) -> Self {
-        Adaptive { rate, power, penalty, next: Vec::new(), proposal: Proposal::default() }
+        Adaptive { rate, power, penalty, next: Vec::new(), units: Vec::new(), proposal: Proposal::default() }
     }
 
     /// Compute a step, and change nothing.
@@ -73,6 +75,8 @@ impl Adaptive {
         // A square root is several times as fast as a power.
         let falling = |a: f64| if is_root { a.sqrt() } else { a.powf(power) };
         let (mut reach, mut norm) = (0.0, 0.0);
+        self.units.clear();
+        let units = &mut self.units;
         let mut look = |cell: &mut [f64; 3], x: f64| {
             let [w, a, m] = cell;
             let size = x.abs();
@@ -87,7 +91,9 @@ impl Adaptive {
             }
             let q = x / *m;
             *a += pull * q * q;
-            reach += q * q / falling(*a);
+            let fallen = falling(*a);
+            units.push([q, fallen]);
+            reach += q * q / fallen;
             norm += q * q;
         };
         state.cells.propose(features, &mut self.next, &mut look);
@@ -105,15 +111,11 @@ impl Adaptive {
         };
         reach *= common;
         let along = example.flow(self.rate * weight * reach) / reach * common;
-        let step = |cell: &mut [f64; 3], x: f64| {
-            let [w, a, m] = cell;
-            *w += along * (x / *m) / falling(*a) / *m;
-        };
+        let step = |[w, _, m]: &mut [f64; 3], [q, fallen]: [f64; 2]| *w += along * q / fallen / *m;
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-        for (cell, &x) in self.next.iter_mut().zip(x) {
-            if x.abs() >= LEAST {
-                step(cell, x);
-            }
+        let counting = self.next.iter_mut().zip(x).filter(|(_, x)| x.abs() >= LEAST);
+        for ((cell, _), &unit) in counting.zip(&self.units) {
+            step(cell, unit);
         }
         if !self.penalty.none() {
             let Penalty { l1, l2 } = self.penalty;
@@ -124,8 +126,8 @@ impl Adaptive {
                 *w /= 1.0 + if l2 > 0.0 { l2 * rate } else { 0.0 };
             }
         }
-        if example.intercept {
-            step(&mut constant, 1.0);
+        if let Some(&unit) = self.units.last().filter(|_| example.intercept) {
+            step(&mut constant, unit);
         }
         let sound =
             all_finite(self.next.as_flattened()) && all_finite(&constant) && all_finite(&[squares, total, along]);
@@ -145,7 +147,7 @@ impl Adaptive {
 }
 
 /// A feature smaller than this counts as 0: the inverse of its maximum would overflow.
-const LEAST: f64 = 1e-300;
+pub(super) const LEAST: f64 = 1e-300;
 
 /// Of each weight: w, a, m.
 const FRESH: [f64; 3] = [0.0; 3];
@@ -159,6 +161,25 @@ pub struct State {
     total: f64,
     #[serde(skip)]
     held: [f64; 2],
+}
+
+impl State {
+    pub(super) fn cells(&self) -> &CoordinateCells<3> {
+        &self.cells
+    }
+
+    pub(super) fn cells_mut(&mut self) -> &mut CoordinateCells<3> {
+        &mut self.cells
+    }
+
+    /// N and T.
+    pub(super) fn sums(&self) -> [f64; 2] {
+        [self.squares, self.total]
+    }
+
+    pub(super) fn set_sums(&mut self, sums: [f64; 2]) {
+        [self.squares, self.total] = sums;
+    }
 }
 
 impl VectorUpdate for Adaptive {
@@ -182,8 +203,16 @@ impl VectorUpdate for Adaptive {
         proposed != Proposed::Overflow
     }
 
+    fn rate_of_table(&self) -> Option<f64> {
+        (self.power == 0.5 && self.penalty.none()).then_some(self.rate)
+    }
+
+    fn state_of_table(memory: &mut State) -> Option<&mut State> {
+        Some(memory)
+    }
+
     fn memory(&self) -> usize {
-        24 * self.next.capacity()
+        24 * self.next.capacity() + 16 * self.units.capacity()
     }
 }
 
@@ -196,12 +225,21 @@ impl Memory for State {
         self.cells.shrink(width);
     }
 
+    #[inline]
+    fn prefetch(&self, indices: &[u32]) {
+        self.cells.prefetch(indices);
+    }
+
     fn weight(&self, index: usize) -> f64 {
         self.cells.weight(index)
     }
 
     fn constant(&self) -> f64 {
         self.cells.constant[0]
+    }
+
+    fn run(&self, first: usize, x: &[f64]) -> Option<f64> {
+        Some(self.cells.run(first, x))
     }
 
     fn savepoint(&mut self) -> bool {

@@ -1,6 +1,7 @@
 //! Weights stored next to their memory: one cell per coordinate, the weight first, so that a sparse step of a wide model
 //! needs one fetch per feature.
 
+use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
@@ -26,6 +27,9 @@ enum Undo<const N: usize> {
     /// A copy of everything.
     Copy { cells: Vec<[f64; N]>, constant: [f64; N] },
 }
+
+/// From this many cells on, they are asked for before they are needed.
+const WIDE: usize = 1 << 14;
 
 /// One in this many cells may be listed as overwritten; beyond that a copy of all is faster.
 const LISTED: usize = 16;
@@ -74,6 +78,16 @@ impl<const N: usize> CoordinateCells<N> {
         self.cells.truncate(width);
     }
 
+    /// Ask for cells, unless all are in a cache: a wide model waits for each of them otherwise.
+    #[inline]
+    pub fn prefetch(&self, indices: &[u32]) {
+        if self.cells.len() >= WIDE {
+            for &index in indices {
+                prefetch_index(&self.cells[..], index as usize);
+            }
+        }
+    }
+
     pub fn weight(&self, index: usize) -> f64 {
         self.cells.get(index).map_or(0.0, |cell| cell[0])
     }
@@ -88,6 +102,24 @@ impl<const N: usize> CoordinateCells<N> {
             }
         };
         sum + self.constant[0]
+    }
+
+    /// Σ wᵢ xᵢ over the coordinates from `first` on, in four sums that do not wait for each other.
+    #[inline]
+    pub fn run(&self, first: usize, x: &[f64]) -> f64 {
+        let cells = self.cells.get(first..).unwrap_or_default();
+        let len = cells.len().min(x.len());
+        let (cells, last_cells) = cells[..len].as_chunks::<4>();
+        let (x, last_x) = x[..len].as_chunks::<4>();
+        let mut sums = [0.0; 4];
+        for (cells, x) in cells.iter().zip(x) {
+            sums[0] += cells[0][0] * x[0];
+            sums[1] += cells[1][0] * x[1];
+            sums[2] += cells[2][0] * x[2];
+            sums[3] += cells[3][0] * x[3];
+        }
+        let rest: f64 = last_cells.iter().zip(last_x).map(|(cell, x)| cell[0] * x).sum();
+        (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
     }
 
     /// Write the cells to `next`, with `step` applied to those whose feature is not 0.
@@ -123,6 +155,29 @@ impl<const N: usize> CoordinateCells<N> {
                 for (&index, cell) in indices.iter().zip(next.iter()) {
                     self.cells[index as usize] = *cell;
                 }
+            }
+        }
+        self.constant = constant;
+    }
+
+    pub fn cell(&self, index: usize) -> [f64; N] {
+        self.cells[index]
+    }
+
+    /// Overwrite the cells of some columns, or all, and the constant.
+    pub fn overwrite(
+        &mut self,
+        columns: Option<&[u32]>,
+        cells: impl Iterator<Item = [f64; N]>,
+        constant: [f64; N],
+    ) {
+        if !matches!(self.undo, Undo::None) {
+            self.note(columns.map_or(Features::Dense(&[]), |columns| Features::Sparse(columns, &[])));
+        }
+        match columns {
+            None => self.cells.iter_mut().zip(cells).for_each(|(cell, next)| *cell = next),
+            Some(columns) => {
+                columns.iter().zip(cells).for_each(|(&column, next)| self.cells[column as usize] = next)
             }
         }
         self.constant = constant;

@@ -5,10 +5,12 @@
 //! atomic.
 
 pub(super) mod adaptive;
+pub mod adaptive_table;
 mod coin_betting;
 mod coordinate_cells;
 mod full_adagrad;
 mod newton_step;
+mod table_rows;
 
 use std::fmt::Debug;
 
@@ -22,10 +24,12 @@ use crate::held::state::{pack, require, unpack};
 use crate::losses::Loss;
 use crate::optim::{self, Features, Penalty};
 use crate::parameter::Arguments;
-use crate::row::{finite, Row, Scratch, Value};
+use crate::row::{finite, Row, Scratch, Sparse, Value};
 use crate::schema::Schema;
 
 use super::{engine, named, Coordinates, Engine};
+pub use adaptive_table::{AdaptiveScore, AdaptiveTable, TableRow, TableSettings};
+pub use table_rows::TableRows;
 
 /// What an update rule receives of an example.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,12 @@ pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + '
     fn shrink(&mut self, width: usize);
     fn weight(&self, index: usize) -> f64;
     fn constant(&self) -> f64;
+    /// Σ wᵢ xᵢ over the coordinates from `first` on, without the intercept, if there is a faster way than `score`.
+    fn run(&self, _first: usize, _x: &[f64]) -> Option<f64> {
+        None
+    }
+    /// Ask for what a step of these coordinates needs.
+    fn prefetch(&self, _indices: &[u32]) {}
     /// See `Part::savepoint`; likewise `rollback` and `commit`.
     fn savepoint(&mut self) -> bool {
         false
@@ -84,6 +94,14 @@ pub trait VectorUpdate: Clone + Debug + Send + Sync + 'static {
     fn grow(&self, memory: &mut Self::Memory, width: usize);
     /// Returns false, and changes nothing, if the step would overflow.
     fn learn(&mut self, memory: &mut Self::Memory, example: &Example<'_>) -> bool;
+    /// The learning rate, if scores with this rule may be stepped in an `AdaptiveTable`.
+    fn rate_of_table(&self) -> Option<f64> {
+        None
+    }
+    /// The state that a table copies.
+    fn state_of_table(_memory: &mut Self::Memory) -> Option<&mut adaptive::State> {
+        None
+    }
     /// Bytes of the buffers.
     fn memory(&self) -> usize;
 }
@@ -284,12 +302,43 @@ impl<R: VectorUpdate> Engine for FullVector<R> {
         score
     }
 
+    fn linear_part(&self, indices: &[u32], x: &[f64]) -> Option<f64> {
+        let State { coordinates, memory, .. } = &self.state;
+        let weights = || memory.score(Features::Sparse(indices, x)) - memory.constant();
+        (!coordinates.mapped()).then(weights)
+    }
+
+    fn linear_run(&self, first: usize, x: &[f64]) -> Option<f64> {
+        let State { coordinates, memory, .. } = &self.state;
+        (!coordinates.mapped()).then(|| memory.run(first, x)).flatten()
+    }
+
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w, scratch).map(drop)
     }
 
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         self.take(x, y, w, scratch)
+    }
+
+    #[inline]
+    fn prefetch(&mut self, x: Sparse<'_>) {
+        if !self.state.coordinates.mapped() {
+            self.state.memory.prefetch(x.indices);
+        }
+    }
+
+    fn steps_together(&self) -> bool {
+        self.rule.rate_of_table().is_some()
+    }
+
+    fn adaptive_score(&mut self) -> Option<AdaptiveScore<'_>> {
+        let FullVectorSettings { loss, clip, intercept, .. } = self.settings;
+        let rate = self.rule.rate_of_table()?;
+        let State { coordinates, t, memory } = &mut self.state;
+        let width = (!coordinates.mapped()).then_some(coordinates.width())?;
+        let settings = TableSettings { loss, rate, clip, intercept };
+        Some(AdaptiveScore { settings, width, t, state: R::state_of_table(memory)? })
     }
 
     fn takes_batches(&self) -> bool {

@@ -1,0 +1,83 @@
+"""`bandit.Contextual` over regressors in Python, and `bandit.Experts`."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import pytest
+
+from millstream import bandit, base
+from millstream.bandit import explore
+
+
+class Means(base.Regressor):
+    """The mean reward of each situation; refuses a reward above 10."""
+
+    def __init__(self):
+        self.sums = {}
+
+    def learn_one(self, x, y, w=1.0):
+        key = tuple(sorted(x.items()))
+        total, weight = self.sums.get(key, (0.0, 0.0))
+        self.sums[key] = (total + w * y, weight + w)
+        if y > 10:
+            raise ValueError("Means: too much")
+
+    def predict_one(self, x):
+        total, weight = self.sums.get(tuple(sorted(x.items())), (0.0, 0.0))
+        return total / weight if weight else 0.0
+
+
+@pytest.mark.parametrize("explorer", [None, "epsilongreedy", explore.Softmax(), explore.Bag(3)])
+@pytest.mark.parametrize("estimate", [None, "dm", "ips", "dr"])
+def test_a_class_of_your_own_learns(explorer, estimate):
+    policy = bandit.Contextual(Means(), explore=explorer, estimate=estimate, seed=1)
+    good = 0
+    for row in range(400):
+        x = {"side": row % 2}
+        decision = policy.decide_one(x, ["left", "right"])
+        reward = float((decision.action == "right") == bool(row % 2))
+        policy.learn_one(decision.id, reward)
+        good += reward * (row >= 200)
+    assert good > 150
+    p = policy.probabilities_one({"side": 1}, ["left", "right"])
+    assert abs(math.fsum(p.values()) - 1.0) < 1e-12
+    again = pickle.loads(pickle.dumps(policy))
+    assert again.decide_one({"side": 1}, ["left", "right"]) == policy.decide_one({"side": 1}, ["left", "right"])
+
+
+def test_a_model_that_raises_leaves_everything_as_it_was():
+    policy = bandit.Contextual(Means(), estimate="dr", explore=explore.Bag(2))
+    decision = policy.decide_one({}, ["a", "b"])
+    before = [copy.deepcopy(model.sums) for model in policy.models]
+    with pytest.raises(ValueError, match="too much"):
+        policy.learn_one(decision.id, 1000.0)
+    assert [model.sums for model in policy.models] == before
+    assert policy.pending == 1
+    log = [({}, ["a"], "a", 0.5, 1.0), ({}, ["a"], "a", 0.5, 1000.0)]
+    with pytest.raises(ValueError, match="too much"):
+        policy.learn_many(log)
+    assert (policy.learned, [model.sums for model in policy.models]) == (0, before)
+
+
+def test_exp4_by_hand():
+    # Experts (1, 0) and (0.5, 0.5): p = (0.75, 0.25). Action b with reward 1: shares 0 and 0.1 · 0.5 / 0.25 = 0.2.
+    policy = bandit.Experts([lambda x, actions: {"a": 1.0, "b": 0.0}, lambda x, actions: {"a": 0.5, "b": 0.5}])
+    policy.learn_one(x=None, actions=["a", "b"], action="b", reward=1.0, probability=0.25)
+    w = 1 / (1 + math.exp(0.2))
+    assert policy.weights == pytest.approx([w, 1 - w])
+    assert policy.probabilities_one(None, ["a", "b"])["b"] == pytest.approx(0.5 * (1 - w))
+
+
+def test_experts_refuse_bad_advice_and_rewards():
+    policy = bandit.Experts([lambda x, actions: {"a": 0.9, "b": 0.0}])
+    with pytest.raises(ValueError, match="sum to 1"):
+        policy.decide_one({}, ["a", "b"])
+    policy = bandit.Experts([lambda x, actions: {a: 1 / len(actions) for a in actions}])
+    for reward, words in [(2.0, r"in \[0.0, 1.0\]"), (math.nan, "finite"), (None, "must be a number")]:
+        with pytest.raises((ValueError, TypeError), match=words):
+            policy.learn_one(x={}, actions=["a"], action="a", reward=reward)
+    with pytest.raises(TypeError, match="must be a policy or a function"):
+        bandit.Experts([3])
