@@ -11,7 +11,6 @@ the position contains how many were read.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import time as clock
@@ -129,6 +128,8 @@ class RedisReader(Reader):
         #: The id of the last entry of each stream that was delivered here, and its number among all entries.
         self._at: dict[str, tuple[str, int | None]] = {}
         self._ready: deque[Message] = deque()
+        #: Streams with a failed read. The group may be ahead of this reader, which did not receive the reply.
+        self._uncertain: set[str] = set()
         self._count = 1
         self._waiting = 0
         for stream in source.streams:
@@ -209,6 +210,10 @@ class RedisReader(Reader):
 
     def _read(self, stream: str) -> None:
         last, number = self._at[stream]
+        if stream in self._uncertain:
+            # Let the group deliver again what may not have arrived. If Redis is still away, the next attempt begins here.
+            self._set_group(stream)
+            self._uncertain.discard(stream)
         try:
             # In one transaction, so that the number of entries is that before the read.
             with self._redis.pipeline(transaction=True) as both:
@@ -221,9 +226,7 @@ class RedisReader(Reader):
                 length, info, found = both.execute(raise_on_error=False)
             found = self._sound(stream, length, info, found)
         except Exception:
-            # What was delivered may not have arrived: it must be delivered again.
-            with contextlib.suppress(Exception):
-                self._set_group(stream)
+            self._uncertain.add(stream)
             raise
         if found is None:
             return
