@@ -15,6 +15,7 @@ import pytest
 
 from millstream import anomaly, base, evaluate, linear_model, preprocessing, stream
 from millstream.errors import InvalidState, InvalidType, InvalidValue, Unreadable
+from millstream.stream.message_source import WAIT, Silence
 from millstream.stream.messages import encode
 from millstream.stream.socket_frames import HEAD, MAGIC
 from stream_messages import keyed, learned, readings, state
@@ -377,3 +378,14 @@ def test_wrong_calls_have_one_line(address, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(Unreadable, match="not a socket"):
         next(stream.read_socket(f"unix:{tmp_path}/file").chunks())
+
+
+def test_time_without_a_server_is_no_silence():
+    silence = Silence(idle=10 * WAIT)
+    # A poll that had to wait a minute for a server that restarted.
+    assert not silence.lasts(60.0)
+    assert not silence.lasts(60.0)
+    assert [silence.lasts(WAIT) for _ in range(7)] == [False] * 6 + [True]
+    silence.end()
+    assert not silence.lasts(WAIT)
+    assert not Silence(idle=None).lasts(1e9)

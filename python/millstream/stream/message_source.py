@@ -20,7 +20,7 @@ from millstream.stream.messages import Decoded, Limits, Message, Offset, Origin,
 from millstream.stream.options import TableOptions
 from millstream.stream.table import Piece, TableStream, _Reading
 
-__all__ = ["Assignments", "Conversion", "MessageOptions", "MessageSource", "Reader"]
+__all__ = ["Assignments", "Conversion", "MessageOptions", "MessageSource", "Reader", "Silence"]
 
 #: Longest wait for a message, in seconds, so that a request to stop is seen soon.
 WAIT = 0.1
@@ -140,14 +140,15 @@ class MessageSource(TableStream):
     def tables(self) -> Iterator[Piece]:
         conversion = Conversion(self)
         with self.reader() as reader:
-            quiet = clock.monotonic()
+            silence = Silence(self.idle)
             while True:
+                before = clock.monotonic()
                 message = reader.poll(WAIT)
                 if message is None:
-                    if self.idle is not None and clock.monotonic() - quiet > self.idle:
+                    if silence.lasts(clock.monotonic() - before):
                         return
                     continue
-                quiet = clock.monotonic()
+                silence.end()
                 origin = Origin(self.source, message.partition, message.offset)
                 try:
                     table = conversion.table(message).table
@@ -157,6 +158,27 @@ class MessageSource(TableStream):
                     self.skipped.add(f"{origin}: {error}")
                     continue
                 yield Piece(table, lambda row, where=message: _place(where, row))  # type: ignore[misc]
+
+
+class Silence:
+    """How long a source has been reachable without a message.
+
+    A poll that takes much longer than it was asked to wait had to reconnect. A server that restarts for longer
+    than `idle` must not end the stream, so this time does not count.
+    """
+
+    def __init__(self, idle: float | None) -> None:
+        self._idle = idle
+        self._seconds = 0.0
+
+    def lasts(self, seconds: float) -> bool:
+        """Count a poll that took `seconds` and found nothing; returns whether the stream has ended."""
+        self._seconds += min(seconds, 2 * WAIT)
+        return self._idle is not None and self._seconds > self._idle
+
+    def end(self) -> None:
+        """A message has arrived."""
+        self._seconds = 0.0
 
 
 def _place(message: Message, row: int) -> str:

@@ -26,7 +26,7 @@ from millstream.compose.keyed import Keyed
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import Answer, Truth, role_of
 from millstream.stream.chunk import Chunk
-from millstream.stream.message_source import WAIT, MessageSource, Reader
+from millstream.stream.message_source import WAIT, MessageSource, Reader, Silence
 from millstream.stream.messages import Message, Offset, Origin, order
 from millstream.stream.partition_state import DeadLetter, PartitionState
 from millstream.stream.process_progress import ProcessProgress, Watch
@@ -221,7 +221,8 @@ class _Run:
             self.shared = PartitionState(self.source, self.model, self.folder)
             self.reader = self.source.reader(self.shared.offsets, resume=self.folder is None)
             self._ask_sinks(list(self.shared.offsets))
-        quiet = pushed = stored = clock.monotonic()
+        silence = Silence(self.source.idle)
+        pushed = stored = clock.monotonic()
         rows = 0
         while not self.stop.is_set():
             before = clock.monotonic()
@@ -229,9 +230,9 @@ class _Run:
             now = clock.monotonic()
             self.watch.waited(now - before)
             if message is not None:
-                quiet = now
+                silence.end()
                 rows += self._handle(message)
-            elif self.source.idle is not None and now - quiet > self.source.idle:
+            elif silence.lasts(now - before):
                 break
             if message is None or now - pushed >= PUSH:
                 self._push()

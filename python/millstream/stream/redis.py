@@ -211,7 +211,8 @@ class RedisReader(Reader):
     def _read(self, stream: str) -> None:
         last, number = self._at[stream]
         if stream in self._uncertain:
-            # Let the group deliver again what may not have arrived. If Redis is still away, the next attempt begins here.
+            # Let the group deliver again what may not have arrived. If Redis is still away, the next attempt
+            # begins here.
             self._set_group(stream)
             self._uncertain.discard(stream)
         try:
