@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def _is_missing(text: Any) -> bool:
 class _Vectorizer(Transformer):
     """Base class of transformers from texts to words."""
 
+    aliases: ClassVar[Mapping[str, str]] = {"token_pattern": "tokenizer_pattern"}
     #: A pipeline reverts the last example by `_undo`, as of native transformers.
     undoes_examples = True
 
