@@ -1,5 +1,7 @@
 """Saved pipelines with steps in Python that are components of this package, such as vectorizers of texts.
 
+Such a component is also saved alone, as the only segment of a file.
+
 A file has a mark, the length of a JSON head, the head, the states of the segments one after the other, and a
 checksum. The head lists each segment: compiled steps, whose state is a saved model of its own, or a component in
 Python with its parameters and state. Only components of `_KNOWN` are built, so nothing in a file is executed.
@@ -15,7 +17,7 @@ from typing import Any
 from millstream._echo import quoted
 from millstream.errors import InvalidState, InvalidType, MillstreamError
 
-__all__ = ["MARK", "file_version", "from_pipeline_bytes", "pipeline_bytes"]
+__all__ = ["MARK", "component_bytes", "file_version", "from_pipeline_bytes", "pipeline_bytes"]
 
 #: The first bytes of a file.
 MARK = b"MILLPIPE"
@@ -38,15 +40,25 @@ def _name_of(step: Any) -> str | None:
     return name if name in _KNOWN and kind.__module__.startswith("millstream.") else None
 
 
+def component_bytes(component: Any) -> bytes | None:
+    """The saved component in Python; None if it is none of those that can be saved."""
+    name = _name_of(component)
+    return None if name is None else _file(name, [component], {"names": None, "learned": 0, "alone": True})
+
+
 def pipeline_bytes(who: str, segments: list[Any], names: list[str] | None, learned: int) -> bytes:
     """The saved pipeline; an error if a step cannot be saved."""
+    return _file(who, segments, {"names": names, "learned": learned})
+
+
+def _file(who: str, segments: list[Any], more: dict[str, Any]) -> bytes:
     listed: list[dict[str, Any]] = []
     states: list[bytes] = []
     for segment in segments:
         one, state = _saved(who, segment)
         listed.append(one | {"bytes": len(state)})
         states.append(state)
-    head = {"version": _VERSION, "names": names, "learned": learned, "segments": listed}
+    head = {"version": _VERSION, **more, "segments": listed}
     text = json.dumps(head).encode()
     body = b"".join([MARK, len(text).to_bytes(8, "little"), text, *states])
     return body + zlib.crc32(body).to_bytes(4, "little")
@@ -80,16 +92,18 @@ def _saved(who: str, segment: Any) -> tuple[dict[str, Any], bytes]:
 
 
 def from_pipeline_bytes(data: bytes) -> Any:
-    """The pipeline that was saved."""
+    """The pipeline or the component that was saved."""
     from millstream.compose.pipeline import Pipeline
 
-    segments, names, learned = _segments_of(data)
+    segments, head = _segments_of(data)
+    if head.get("alone") is True and len(segments) == 1:
+        return segments[0]
     made: Any
     try:
-        made = Pipeline(segments, names=names)
+        made = Pipeline(segments, names=head["names"])
     except MillstreamError as error:
         raise InvalidState(f"millstream: the saved pipeline is not valid: {error}") from None
-    made.learned = learned
+    made.learned = head["learned"]
     return made
 
 
@@ -100,7 +114,7 @@ def file_version(data: bytes) -> int:
     return int(json.loads(data[start:stop])["version"])
 
 
-def _segments_of(data: bytes) -> tuple[list[Any], list[str] | None, int]:
+def _segments_of(data: bytes) -> tuple[list[Any], dict[str, Any]]:
     start = len(MARK) + 8
     if len(data) < start + 4 or not data.startswith(MARK):
         raise InvalidState("millstream: the saved pipeline is truncated")
@@ -120,7 +134,7 @@ def _segments_of(data: bytes) -> tuple[list[Any], list[str] | None, int]:
                 raise ValueError("a state has a wrong length")
             segments.append(_revived(one, data[stop : stop + size]))
             stop += size
-        return segments, head["names"], int(head["learned"])
+        return segments, {**head, "names": head["names"], "learned": int(head["learned"])}
     except InvalidState:
         raise
     except (

@@ -262,7 +262,7 @@ class BagOfWords(_Vectorizer):
 
     The vocabulary is bounded, so that a learner behind it is bounded too: after `max_features` different words,
     new ones are ignored. As a step of a pipeline it learns the words of a row after the prediction for that row.
-    It is saved by pickle.
+    It is saved like other components, unless `preprocessor` or `tokenizer` is given; pickle saves all.
 
     Parameters
     ----------
