@@ -16,6 +16,7 @@ from millstream import (
     neighbors,
     preprocessing,
     prototype,
+    stats,
     synth,
     tree,
 )
@@ -238,6 +239,8 @@ def test_parameters_of_scikit_learn_hnswlib_and_others():
             "there is no window_size: older values fade",
         ),
         (lambda: cluster.KMeans(n_init=3), "there is no n_init: init gives"),
+        (lambda: stats.PearsonCorr(ddof=0), "there is no ddof: it cancels out"),
+        (lambda: stats.Entropy(eps=1e-8), "there is no eps: a value that does not occur"),
         (lambda: cluster.MiniBatchKMeans(max_iter=3), "there is no max_iter: each row is learned once"),
     ):
         with pytest.raises(InvalidType, match=words):
