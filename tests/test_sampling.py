@@ -277,6 +277,15 @@ def test_the_sample_and_hashed_features_are_independent() -> None:
     assert fits(buckets, np.ones(16)) > 1e-3, buckets
 
 
+def test_the_seed_of_by_key_follows_the_key() -> None:
+    assert sampling.ByKey(0.1, "user", 7).parameters == {
+        "fraction": 0.1,
+        "key": "user",
+        "seed": 7,
+        "max_rows": 100_000,
+    }
+
+
 def test_keys_leave_whole_and_merges_are_those_of_the_whole_stream() -> None:
     rows = [{"user": row * 7 % 100, "n": row} for row in range(2000)]
     whole = sampling.ByKey(0.5, "user", max_rows=300)
