@@ -594,7 +594,7 @@ def test_a_filter_passes_the_rows_of_its_keys_to_any_learner() -> None:
         many.learn_many(frame, bad)
 
 
-def test_a_filtered_model_is_a_model() -> None:
+def test_a_filtered_model_is_a_model(tmp_path: Any) -> None:
     by = sampling.ByKey(0.6, "user")
     for learner in (linear_model.LogisticRegression(), linear_model.LinearRegression(), anomaly.GaussianScorer()):
         model = by | learner
@@ -607,8 +607,15 @@ def test_a_filtered_model_is_a_model() -> None:
         copied = model.copy()
         copied.learn_one({"user": 0, "x": 9.0}, True)
         assert 0 < model.learned < 60
-        with pytest.raises(InvalidType, match="use pickle"):
-            model.to_bytes()
+        model.save(tmp_path / "model.ms")
+        loaded = millstream.load(tmp_path / "model.ms")
+        assert repr(loaded) == repr(model)
+        assert loaded.role == model.role
+        for user in range(60):
+            for each in (loaded, model):
+                each.learn_one({"user": user, "x": user / 30}, user > 20)
+        assert loaded.learned == model.learned
+        assert loaded.to_bytes() == model.to_bytes()
         with pytest.raises(InvalidType, match="use pickle"):
             model.describe()
     with pytest.raises(InvalidValue, match="sampling.ByKey: a row must have the feature 'user'"):

@@ -80,7 +80,7 @@ def test_vectorizers_in_the_notation_are_saved_and_loaded(text, tmp_path):
     ],
     ids=lambda made: type(made).__name__,
 )
-def test_a_component_in_python_is_saved_alone(made, tmp_path):
+def test_a_component_in_python_is_saved_alone(made, tmp_path, capsys):
     rows = [
         {text.split()[0]: 1.0, "note": text} if isinstance(made, preprocessing.Guard) else text for text in TEXTS
     ]
@@ -95,6 +95,8 @@ def test_a_component_in_python_is_saved_alone(made, tmp_path):
         loaded.learn_one(row)
         made.learn_one(row)
     assert loaded.to_bytes() == made.to_bytes()
+    assert cli.main(["inspect", str(tmp_path / "part.ms")]) == 0
+    assert f"written by  millstream {millstream.__version__}" in capsys.readouterr().out
     assert getattr(loaded, "vocabulary", None) == getattr(made, "vocabulary", None)
 
 

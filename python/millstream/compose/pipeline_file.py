@@ -1,6 +1,6 @@
 """Saved pipelines with steps in Python that are components of this package, such as vectorizers of texts.
 
-Such a component is also saved alone, as the only segment of a file.
+Such a component is also saved alone, as the only segment of a file, and so is a model behind a filter of rows.
 
 A file has a mark, the length of a JSON head, the head, the states of the segments one after the other, and a
 checksum. The head lists each segment: compiled steps, whose state is a saved model of its own, or a component in
@@ -14,6 +14,7 @@ import json
 import zlib
 from typing import Any
 
+from millstream import _core
 from millstream._echo import quoted
 from millstream.errors import InvalidState, InvalidType, MillstreamError
 
@@ -33,6 +34,16 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 }
 
 
+#: A model that learns sampled rows only. It decides by the row alone, so the sampler has no state.
+_SAMPLED = "sampling.Sampled"
+
+
+def _is_sampled(component: Any) -> bool:
+    from millstream.sampling.sampled import Sampled
+
+    return isinstance(component, Sampled)
+
+
 def _name_of(step: Any) -> str | None:
     """The name of a component in Python that can be saved."""
     kind = type(step)
@@ -42,7 +53,7 @@ def _name_of(step: Any) -> str | None:
 
 def component_bytes(component: Any) -> bytes | None:
     """The saved component in Python; None if it is none of those that can be saved."""
-    name = _name_of(component)
+    name = _SAMPLED if _is_sampled(component) else _name_of(component)
     return None if name is None else _file(name, [component], {"names": None, "learned": 0, "alone": True})
 
 
@@ -58,7 +69,7 @@ def _file(who: str, segments: list[Any], more: dict[str, Any]) -> bytes:
         one, state = _saved(who, segment)
         listed.append(one | {"bytes": len(state)})
         states.append(state)
-    head = {"version": _VERSION, **more, "segments": listed}
+    head = {"version": _VERSION, "written_by": _core.__version__, **more, "segments": listed}
     text = json.dumps(head).encode()
     body = b"".join([MARK, len(text).to_bytes(8, "little"), text, *states])
     return body + zlib.crc32(body).to_bytes(4, "little")
@@ -78,6 +89,8 @@ def _saved(who: str, segment: Any) -> tuple[dict[str, Any], bytes]:
 
     if isinstance(segment, Pipeline):
         return {"kind": "pipeline"}, segment.to_bytes()
+    if _is_sampled(segment):
+        return {"kind": _SAMPLED, "sampler": segment.sampler.describe()}, segment.model.to_bytes()
     name = _name_of(segment)
     if name is None:
         raise InvalidType(f"{who}: the step {segment!r} in Python cannot be saved as data; use pickle")
@@ -150,9 +163,13 @@ def _segments_of(data: bytes) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _revived(one: dict[str, Any], state: bytes) -> Any:
-    from millstream.registry import from_bytes
+    from millstream.registry import build, from_bytes
 
     kind = one["kind"]
+    if kind == _SAMPLED:
+        from millstream.sampling.sampled import Sampled
+
+        return Sampled(build(one["sampler"]), from_bytes(state))
     if kind in ("compiled", "pipeline"):
         return from_bytes(state)
     if kind == "union":
