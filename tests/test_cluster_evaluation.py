@@ -125,6 +125,16 @@ def test_streams_without_labels() -> None:
     assert sum(whole.clusters.weights.values()) == whole.scored
 
 
+def test_metrics_of_labels_are_refused_without_labels() -> None:
+    X, labels = blobs(300, 3, 4)
+    for metric in ("AdjustedRand", metrics.Rolling(metrics.VMeasure(), window_size=50)):
+        with pytest.raises(errors.InvalidType, match="but the stream has none; use Silhouette"):
+            evaluate.prequential(cluster.KMeans(4), X, metrics=["Silhouette", metric])
+        assert evaluate.prequential(cluster.KMeans(4), (X, labels), metrics=metric).scored == 220
+    rolling = metrics.Rolling(metrics.Silhouette(), window_size=50)
+    assert evaluate.prequential(cluster.KMeans(4), X, metrics=rolling).scored == 220
+
+
 def test_some_rows_may_have_labels() -> None:
     X, labels = blobs(800, 6, 4)
     some = [int(label) if row % 3 else None for row, label in enumerate(labels)]

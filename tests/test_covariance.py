@@ -306,3 +306,14 @@ def test_an_empty_or_singular_matrix() -> None:
     assert np.isnan(cov.precision_).all()
     with pytest.raises(MillstreamError, match="up to 4096 features"):
         covariance.OAS().update(np.zeros(5000))
+
+
+def test_pairs_of_known_features_are_contained():
+    cov = covariance.EmpiricalCovariance()
+    cov.update({"a": 1.0, "b": 2.0})
+    assert ("a", "b") in cov
+    assert ("b", "b") in cov
+    assert ("a", "c") not in cov
+    assert "a" not in cov
+    with pytest.raises(TypeError, match="not iterable"):
+        list(cov)

@@ -1,5 +1,6 @@
 """The guide: its pictures can be drawn anew, and its site is made without a warning."""
 
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -63,3 +64,11 @@ def test_links_are_adapted_to_the_site():
         render.with_site_links("```\n[x](y.md)\n```", DOCS / "a" / "b.md", "a/b.md", known)
         == "```\n[x](y.md)\n```"
     )
+
+
+def test_one_page_names_a_component_for_each_question():
+    page = (DOCS / "which_component.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\((which_\w+\.md)\)", page))
+    assert linked == {path.name for path in DOCS.glob("which_*.md")} - {"which_component.md"}
+    for module, name in re.findall(r"`([a-z_]+)\.([A-Z]\w*)", page):
+        assert hasattr(importlib.import_module(f"millstream.{module}"), name), name

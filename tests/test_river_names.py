@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from millstream import base, drift, ensemble, evaluate, forest, naive_bayes, neighbors, synth, tree
+from millstream import (
+    base,
+    cluster,
+    drift,
+    ensemble,
+    evaluate,
+    feature_extraction,
+    forest,
+    naive_bayes,
+    neighbors,
+    preprocessing,
+    prototype,
+    stats,
+    synth,
+    tree,
+)
 from millstream.errors import InvalidType
 
 
@@ -201,3 +216,32 @@ def test_a_module_lists_its_parts(capsys):
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names
     assert all(name.startswith("tree.") for name in names)
+
+
+def test_parameters_of_scikit_learn_hnswlib_and_others():
+    assert cluster.KMeans(3, random_state=5).seed == 5
+    assert cluster.MiniBatchKMeans(3, random_state=5).seed == 5
+    assert preprocessing.SparseRandomProjector(3, random_state=5).seed == 5
+    assert preprocessing.GaussianRandomProjector(3, random_state=5).seed == 5
+    assert neighbors.HNSW(M=8, ef=40) == neighbors.HNSW(m=8, ef_search=40)
+    assert (
+        prototype.RSLVQ(drift_detector=drift.ADWIN()).describe()
+        == prototype.RSLVQ(detector=drift.ADWIN()).describe()
+    )
+    assert feature_extraction.BagOfWords(token_pattern=r"\w").transform_one("a b a") == {"a": 2, "b": 1}
+    for call, words in (
+        (
+            lambda: preprocessing.MinMaxScaler(feature_range=(-1, 1)),
+            "there is no feature_range: write low and high",
+        ),
+        (
+            lambda: preprocessing.AdaptiveStandardScaler(window_size=9),
+            "there is no window_size: older values fade",
+        ),
+        (lambda: cluster.KMeans(n_init=3), "there is no n_init: init gives"),
+        (lambda: stats.PearsonCorr(ddof=0), "there is no ddof: it cancels out"),
+        (lambda: stats.Entropy(eps=1e-8), "there is no eps: a value that does not occur"),
+        (lambda: cluster.MiniBatchKMeans(max_iter=3), "there is no max_iter: each row is learned once"),
+    ):
+        with pytest.raises(InvalidType, match=words):
+            call()

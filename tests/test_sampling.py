@@ -277,6 +277,15 @@ def test_the_sample_and_hashed_features_are_independent() -> None:
     assert fits(buckets, np.ones(16)) > 1e-3, buckets
 
 
+def test_the_seed_of_by_key_follows_the_key() -> None:
+    assert sampling.ByKey(0.1, "user", 7).parameters == {
+        "fraction": 0.1,
+        "key": "user",
+        "seed": 7,
+        "max_rows": 100_000,
+    }
+
+
 def test_keys_leave_whole_and_merges_are_those_of_the_whole_stream() -> None:
     rows = [{"user": row * 7 % 100, "n": row} for row in range(2000)]
     whole = sampling.ByKey(0.5, "user", max_rows=300)
@@ -585,7 +594,7 @@ def test_a_filter_passes_the_rows_of_its_keys_to_any_learner() -> None:
         many.learn_many(frame, bad)
 
 
-def test_a_filtered_model_is_a_model() -> None:
+def test_a_filtered_model_is_a_model(tmp_path: Any) -> None:
     by = sampling.ByKey(0.6, "user")
     for learner in (linear_model.LogisticRegression(), linear_model.LinearRegression(), anomaly.GaussianScorer()):
         model = by | learner
@@ -598,8 +607,15 @@ def test_a_filtered_model_is_a_model() -> None:
         copied = model.copy()
         copied.learn_one({"user": 0, "x": 9.0}, True)
         assert 0 < model.learned < 60
-        with pytest.raises(InvalidType, match="use pickle"):
-            model.to_bytes()
+        model.save(tmp_path / "model.ms")
+        loaded = millstream.load(tmp_path / "model.ms")
+        assert repr(loaded) == repr(model)
+        assert loaded.role == model.role
+        for user in range(60):
+            for each in (loaded, model):
+                each.learn_one({"user": user, "x": user / 30}, user > 20)
+        assert loaded.learned == model.learned
+        assert loaded.to_bytes() == model.to_bytes()
         with pytest.raises(InvalidType, match="use pickle"):
             model.describe()
     with pytest.raises(InvalidValue, match="sampling.ByKey: a row must have the feature 'user'"):

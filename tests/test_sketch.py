@@ -247,6 +247,66 @@ def test_nan_is_refused_or_counted_apart(name):
             summary.update_many([1.0, -math.inf])
 
 
+def errors_of(summary, true):
+    """The errors of all answers of a sketch of keys, whose counts are known."""
+    keys, counts = np.array(list(true)), np.array(list(true.values()), dtype=float)
+    if isinstance(summary, (sketch.HyperLogLog, sketch.Theta)):
+        return np.array([summary.query() / len(keys) - 1.0])
+    if isinstance(summary, sketch.Bloom):
+        assert summary.query_many(keys).all()
+        # Its bound is on the fraction of wrong answers.
+        return np.array([summary.query_many(np.arange(1_000_000, 1_002_000)).mean()])
+    errors = summary.query_many(keys) - counts
+    assert isinstance(summary, sketch.CountSketch) or errors.min() >= 0.0
+    return errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "more", "allowed"),
+    [
+        ("CountMin", {"epsilon": 0.005, "delta": 0.05}, 0.05),
+        ("CountSketch", {"epsilon": 0.2, "delta": 0.05}, 0.05),
+        # Two standard errors: 5 % of the seeds, with a tolerance for 200 seeds.
+        ("HyperLogLog", {"precision": 8}, 0.09),
+        ("Theta", {"k": 64}, 0.09),
+        # The rate is reached by the mean of all seeds.
+        ("Bloom", {"capacity": 500, "false_positive_rate": 0.05}, 1.0),
+    ],
+)
+def test_sketches_of_keys_keep_their_bounds_over_200_seeds(name, more, allowed):
+    keys = zipf(4000)
+    true = collections.Counter(keys.tolist())
+    errors, bounds = [], []
+    for seed in range(200):
+        states = set()
+        for order in orders(keys).values():
+            summary = made(name, **more, seed=seed)
+            summary.update_many(order)
+            states.add(summary.to_bytes())
+        assert len(states) == 1, "the order does not matter"
+        errors.append(errors_of(summary, true))
+        bounds.append(summary.error().bound)
+    beyond = np.abs(np.concatenate(errors)) > np.repeat(bounds, len(errors[0]))
+    assert beyond.mean() <= allowed
+    if name == "Bloom":
+        assert np.mean(errors) <= 1.2 * np.mean(bounds)
+
+
+@pytest.mark.slow
+def test_space_saving_keeps_its_bounds_in_any_order():
+    for seed in range(200):
+        keys = zipf(2000, seed=seed)
+        true = collections.Counter(keys.tolist())
+        for order in orders(keys).values():
+            summary = sketch.SpaceSaving(30)
+            summary.update_many(order)
+            frequent = summary.frequent()
+            for key, lower, upper in frequent:
+                assert lower <= true[key] <= upper <= true[key] + 2000 / 30
+            assert {key for key, count in true.items() if count > 2000 / 30} <= {each.key for each in frequent}
+
+
 def test_hyper_log_log_has_its_standard_error():
     for n in (200, 5000, 60_000):
         errors = []
@@ -450,6 +510,17 @@ def test_equal_keys_have_one_hash_which_is_published():
         assert xxh64(data, 7).to_bytes(8, "big") in summary.to_bytes()
 
 
+def test_counts_are_no_collections():
+    """Without a refusal, Python would look up 0, 1, 2 and so on for ever."""
+    for name in ("CountMin", "CountSketch", "SpaceSaving"):
+        counts = made(name)
+        counts.update("ann")
+        with pytest.raises(TypeError, match="not a container|not iterable"):
+            "ann" in counts  # noqa: B015
+        with pytest.raises(TypeError, match="not iterable"):
+            list(counts)
+
+
 def test_kll_memory_at_a_billion_numbers():
     block = np.random.default_rng(0).normal(size=1 << 20)
     summary = sketch.KLL()
@@ -457,9 +528,15 @@ def test_kll_memory_at_a_billion_numbers():
     for _ in range(10):
         summary.merge(summary.copy())
     assert summary.total_weight == 2**30
-    assert summary.memory < 8000
+    before = summary.memory
+    assert before < 8000
     assert len(summary.to_bytes()) < 8000
     assert rank_error(summary, *ranks(block)) < summary.error().bound
+    # Questions leave nothing behind, and many at once have the answers of one at a time.
+    q = [0.0, 0.01, 0.5, 0.99, 1.0]
+    assert summary.quantile(q).tolist() == [summary.quantile(each) for each in q]
+    assert summary.rank(q).tolist() == [summary.rank(each) for each in q]
+    assert summary.memory == before
 
 
 def test_weights_are_repetitions():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import cli, feature_extraction, stream
+from millstream import cli, feature_extraction, preprocessing, stream
 from millstream.errors import InvalidState, InvalidType, InvalidValue
 
 TEXTS = ["win money now", "lunch at noon today", "money money win", "see you at lunch"]
@@ -68,6 +68,44 @@ def test_vectorizers_in_the_notation_are_saved_and_loaded(text, tmp_path):
         loaded.learn_one(x, y)
         model.learn_one(x, y)
     assert loaded.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        feature_extraction.BagOfWords(ngram_range=(1, 2), stop_words=["at"]),
+        feature_extraction.TFIDF(max_features=3, when_full="evict"),
+        feature_extraction.HashingVectorizer(n_features=64, norm=None),
+        preprocessing.Guard(max_features=3),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_a_component_in_python_is_saved_alone(made, tmp_path, capsys):
+    rows = [
+        {text.split()[0]: 1.0, "note": text} if isinstance(made, preprocessing.Guard) else text for text in TEXTS
+    ]
+    for row in rows[:-1]:
+        made.learn_one(row)
+    made.save(tmp_path / "part.ms")
+    loaded = millstream.load(tmp_path / "part.ms")
+    assert type(loaded) is type(made)
+    assert repr(loaded) == repr(made)
+    for row in rows:
+        assert loaded.transform_one(row) == made.transform_one(row)
+        loaded.learn_one(row)
+        made.learn_one(row)
+    assert loaded.to_bytes() == made.to_bytes()
+    assert cli.main(["inspect", str(tmp_path / "part.ms")]) == 0
+    assert f"written by  millstream {millstream.__version__}" in capsys.readouterr().out
+    assert getattr(loaded, "vocabulary", None) == getattr(made, "vocabulary", None)
+
+
+def test_a_vectorizer_with_a_function_cannot_be_saved_as_data():
+    made = feature_extraction.BagOfWords(tokenizer=str.split)
+    with pytest.raises(
+        InvalidType, match=r"feature_extraction\.BagOfWords: .* the function tokenizer cannot be saved"
+    ):
+        made.to_bytes()
 
 
 def test_a_pipeline_with_a_function_cannot_be_saved_as_data():

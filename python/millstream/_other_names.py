@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from millstream.registry import nearest
+from millstream.registry import find, nearest
 
-__all__ = ["OTHER_VERBS", "OtherVerb", "other_module", "unknown_name"]
+__all__ = ["OTHER_VERBS", "OtherVerb", "other_component", "other_module", "unknown_name"]
 
 #: Data sets of River, which come with it.
 _RIVER_DATA_SETS = [
@@ -95,6 +95,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "initializers": "no initializer: weights begin with 0",
     },
     "stream": {
+        "sample": "the method of a stream, such as stream.read_csv(path).sample(sampling.ByKey(0.1, 'user'))",
         "Cache": "stream.read_csv and the other readers, which are repeatable",
         "TwitterLiveStream": "stream.from_examples with your client",
         "TwitchChatStream": "stream.from_examples with your client",
@@ -128,11 +129,64 @@ _NAMES: dict[str, dict[str, str]] = {
         "StatImputer": "preprocessing.Imputer or preprocessing.PreviousImputer",
         "LDA": "decomposition.LDA",
         "GapEncoder": "preprocessing.TargetEncoder or feature_extraction.BagOfWords",
+        "PolynomialFeatures": "feature_extraction.PolynomialExtender",
+        "FrequencyEncoder": "preprocessing.CountEncoder(normalize=True)",
+        "LabelEncoder": "preprocessing.OrdinalEncoder for features; labels need no encoder",
     },
     "feature_extraction": {
         "RBFSampler": "kernel.RandomFourierFeatures",
         "RandomTreesEmbedding": "kernel.RandomFourierFeatures",
+        "CountVectorizer": "feature_extraction.BagOfWords",
+        "TfidfVectorizer": "feature_extraction.TFIDF",
+        "PolynomialFeatures": "feature_extraction.PolynomialExtender",
     },
+    "sampling": {
+        "VarOpt": "sampling.WeightedReservoir",
+        "PrioritySample": "sampling.WeightedReservoir",
+        "HashSample": "sampling.ByKey",
+    },
+    "decomposition": {
+        "OnlinePCA": "decomposition.PCA, or decomposition.CCIPCA for wide rows",
+        "TruncatedSVD": "decomposition.IncrementalSVD",
+        "MiniBatchDictionaryLearning": "decomposition.DictionaryLearning",
+        "MiniBatchNMF": "decomposition.NMF",
+        "LatentDirichletAllocation": "decomposition.LDA",
+    },
+    "prototype": {
+        "LVQ2": "prototype.LVQ21, which is LVQ2.1",
+        "LVQ2_1": "prototype.LVQ21",
+        "LGMLVQ": "prototype.GMLVQ",
+        "GRLVQ": "prototype.GMLVQ",
+    },
+    "art": {
+        "ARTMAP": "art.FuzzyARTMAP",
+        "SimpleARTMAP": "art.FuzzyARTMAP",
+    },
+    "sketch": {
+        "HLL": "sketch.HyperLogLog",
+        "CPC": "sketch.HyperLogLog",
+        "CMS": "sketch.CountMin",
+        "CountMinSketch": "sketch.CountMin",
+        "ThetaSketch": "sketch.Theta",
+        "KMV": "sketch.Theta",
+        "KLLSketch": "sketch.KLL",
+        "TDigest": "sketch.KLL, or sketch.DDSketch for the tails",
+        "REQ": "sketch.KLL, or sketch.DDSketch for the tails",
+        "BloomFilter": "sketch.Bloom",
+        "FrequentItems": "sketch.SpaceSaving",
+        "LossyCounting": "sketch.SpaceSaving",
+        "MisraGries": "sketch.SpaceSaving",
+        "Quantile": "sketch.KLL",
+    },
+    "stats": {
+        "Median": "stats.Quantile(0.5)",
+        "RollingMedian": "stats.RollingQuantile(0.5, window_size)",
+        "RollingMAD": "stats.Rolling(stats.MAD(), window_size)",
+        "RollingEntropy": "stats.Rolling(stats.Entropy(), window_size)",
+        "RollingAutoCorr": "stats.Rolling(stats.AutoCorr(lag), window_size)",
+        "NUnique": "sketch.HyperLogLog",
+    },
+    "feature_selection": {"SelectPercentile": "feature_selection.SelectKBest"},
     "cluster": {
         "ODAC": "stats.Rolling(stats.PearsonCorr(), ...) for each pair of series",
         "TextClust": "feature_extraction.TFIDF() | cluster.KMeans()",
@@ -166,8 +220,17 @@ _NAMES: dict[str, dict[str, str]] = {
         "learn_during_predict": "step_one or step_many, which predict and then learn",
         "pure_inference_mode": "predict_one, which never learns",
     },
-    "neighbors": {"LazySearch": "neighbors.KNNClassifier(window_size=...)", "SWINN": "neighbors.HNSW"},
-    "covariance": {"LedoitWolfCovariance": "covariance.LedoitWolf", "OASCovariance": "covariance.OAS"},
+    "neighbors": {
+        "LazySearch": "neighbors.KNNClassifier(window_size=...)",
+        "SWINN": "neighbors.HNSW",
+        "KNN": "neighbors.KNNClassifier or neighbors.KNNRegressor",
+        "NearestNeighbors": "neighbors.KNNClassifier, whose kneighbors_one finds rows",
+    },
+    "covariance": {
+        "LedoitWolfCovariance": "covariance.LedoitWolf",
+        "OASCovariance": "covariance.OAS",
+        "Precision": "covariance.EmpiricalPrecision",
+    },
     "evaluate": {
         "evaluate": "evaluate.forecast",
         "iter_evaluate": "evaluate.iter_forecast",
@@ -204,6 +267,8 @@ OTHER_VERBS = {
     "fit_transform": "learn_many(X), then transform_many(X)",
     "decision_function": "score_many(X), or predict_proba_many(X)",
     "coef_": "weights",
+    "cluster_centers_": "centers",
+    "components_": "components",
     "feature_names_in_": "features",
     "get_params": "parameters",
     "set_params": "clone(name=value)",
@@ -226,12 +291,24 @@ _MODULES = {
     "checks": "testing.check_model",
     "api": "millstream",
     "utils": "stats.Rolling, stats.TimeRolling and metrics.Rolling",
+    "random_projection": "preprocessing.GaussianRandomProjector or preprocessing.SparseRandomProjector",
+    "impute": "preprocessing.Imputer",
 }
 
 
 def other_module(name: str) -> str:
-    """The replacement of a module of River, as the end of an error message."""
-    return f": use {_MODULES[name]}" if name in _MODULES else ""
+    """What to use instead of an unknown name of `millstream`, as the end of an error message."""
+    if name.startswith("_"):
+        return ""
+    return f": use {_MODULES[name]}" if name in _MODULES else nearest(name, sys.modules["millstream"].__all__)
+
+
+def other_component(name: str) -> str:
+    """What to use instead of an unknown component, with or without its module, as the end of an error message."""
+    module, _, short = name.rpartition(".")
+    tables = [_NAMES.get(module, {})] if module else list(_NAMES.values())
+    used = next((table[short] for table in tables if short in table), None)
+    return f": use {used}" if used else ""
 
 
 class OtherVerb:
@@ -251,6 +328,13 @@ class OtherVerb:
         raise AttributeError(words, name=name, obj=model)
 
 
+def _elsewhere(name: str, own: Iterable[str]) -> str:
+    """The component of this name in another module."""
+    if name.lower() in map(str.lower, own):
+        return ""
+    return " or ".join(full for full in find() if full.rpartition(".")[2].lower() == name.lower())
+
+
 def unknown_name(module: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module: an error that names what to use here, or the most similar name."""
     short = module.removeprefix("millstream.")
@@ -258,8 +342,9 @@ def unknown_name(module: str) -> Callable[[str], Any]:
     def answer(name: str) -> NoReturn:
         words = f"module {module!r} has no attribute {name!r}"
         if not name.startswith("_"):
-            other = _NAMES.get(short, {}).get(name)
-            words += f": use {other}" if other else nearest(name, getattr(sys.modules[module], "__all__", ()))
+            own = getattr(sys.modules[module], "__all__", ())
+            other = _NAMES.get(short, {}).get(name) or _elsewhere(name, own)
+            words += f": use {other}" if other else nearest(name, own)
         raise AttributeError(words, name=name, obj=sys.modules[module])
 
     return answer

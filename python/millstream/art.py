@@ -6,10 +6,11 @@ data. Features must lie in [0, 1] or have declared `limits`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._limits import Limited, Limits, described
 from millstream._native import Native
+from millstream._other_names import unknown_name
 from millstream.base import Classifier, Clusterer
 from millstream.prototype.prototypes import label_of
 
@@ -222,3 +223,7 @@ class FuzzyARTMAP(Limited, Native, Classifier):
     def n_skipped(self) -> int:
         """Number of rows that were not learned, because there were `max_prototypes` categories already."""
         return int(self._numbers()["skipped"])
+
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -111,7 +111,12 @@ class Model(Part):
 
     def to_bytes(self) -> bytes:
         """The model as versioned, checksummed bytes."""
-        raise InvalidType(f"{type(self).__name__}: cannot be saved as data with Python components; use pickle")
+        from millstream.compose.pipeline_file import component_bytes
+
+        saved = component_bytes(self)
+        if saved is None:
+            raise InvalidType(f"{type(self).__name__}: cannot be saved as data with Python components; use pickle")
+        return saved
 
     def __dir__(self) -> list[str]:
         uncertain = VERBS | OTHER_VERBS.keys()

@@ -108,11 +108,14 @@ class KMeans(_Centred):
     """
 
     name = "cluster.KMeans"
+    aliases = {"random_state": "seed"}
     unsupported = {
         "halflife": "learning_rate is River's halflife; half_life is a number of rows",
         "mu": "the first rows are the first centres",
         "sigma": "the first rows are the first centres",
         "p": "distances are Euclidean",
+        "n_init": "init gives the first centres; otherwise the first init_size rows do",
+        "max_iter": "each row is learned once; learn the rows again for more passes",
     }
 
     @forwarded
@@ -175,6 +178,11 @@ class MiniBatchKMeans(_Centred):
     """
 
     name = "cluster.MiniBatchKMeans"
+    aliases = {"random_state": "seed"}
+    unsupported = {
+        "n_init": "init gives the first centres; otherwise the first init_size rows do",
+        "max_iter": "each row is learned once; learn the rows again for more passes",
+    }
 
     @forwarded
     def __init__(

@@ -102,6 +102,12 @@ class CovarianceEstimator(_core.CovarianceEstimator, Measure):
             raise KeyError(pair) from None
         return float(self._estimate()[place])
 
+    def __contains__(self, pair: object) -> bool:
+        return isinstance(pair, tuple) and len(pair) == 2 and all(name in self.features for name in pair)
+
+    # Without this, Python would call `__getitem__` with 0.
+    __iter__ = None
+
     def __iadd__(self, other: Any) -> Any:
         self.merge(other)
         return self

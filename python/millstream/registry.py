@@ -65,7 +65,14 @@ def entry(name: str) -> Entry:
     try:
         return _catalogue()[name]
     except KeyError:
-        raise UnknownName(f"millstream: no component named {quoted(name)}{nearest(name, _catalogue())}") from None
+        raise UnknownName(f"millstream: no component named {quoted(name)}{hint(name, _catalogue())}") from None
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What to use instead of an unknown component, or the most similar name, as the end of an error message."""
+    from millstream._other_names import other_component
+
+    return other_component(name) or nearest(name, known)
 
 
 #: The time to compare names grows with the product of their lengths, and a longer one was not mistyped.

@@ -133,9 +133,7 @@ impl Sketch {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let py = slf.py();
         let numbers = read_numbers(x)?;
-        let answers: Vec<f64> = slf.ask(|held| {
-            numbers.iter().map(|&x| held.answer(number_question(question, x)).or_raise(py)).collect()
-        })?;
+        let answers = slf.ask(|held| held.answers(&numbers, |x| number_question(question, x)).or_raise(py))?;
         Ok(PyArray1::from_vec(py, answers))
     }
 

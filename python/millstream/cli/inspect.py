@@ -71,10 +71,10 @@ def _origin(data: bytes) -> tuple[str | None, int]:
     """The version of the package that wrote a file, and the version of its format."""
     from millstream.compose.pipeline_file import MARK, file_version
 
-    # The compiled steps of a pipeline with steps in Python have the version of the package.
     is_pipeline = data.startswith(MARK)
     version = file_version(data) if is_pipeline else int.from_bytes(data[8:12], "little")
-    writer = re.search(rb"written_by[\xa0-\xbf]([0-9][\w.+-]*)", data if is_pipeline else data[:200])
+    # Earlier pipelines with steps in Python have it in their compiled steps only.
+    writer = re.search(rb'written_by(?:[\xa0-\xbf]|": ")([0-9][\w.+-]*)', data if is_pipeline else data[:200])
     return (writer[1].decode() if writer else None), version
 
 

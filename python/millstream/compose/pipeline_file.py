@@ -1,5 +1,7 @@
 """Saved pipelines with steps in Python that are components of this package, such as vectorizers of texts.
 
+Such a component is also saved alone, as the only segment of a file, and so is a model behind a filter of rows.
+
 A file has a mark, the length of a JSON head, the head, the states of the segments one after the other, and a
 checksum. The head lists each segment: compiled steps, whose state is a saved model of its own, or a component in
 Python with its parameters and state. Only components of `_KNOWN` are built, so nothing in a file is executed.
@@ -12,10 +14,11 @@ import json
 import zlib
 from typing import Any
 
+from millstream import _core
 from millstream._echo import quoted
 from millstream.errors import InvalidState, InvalidType, MillstreamError
 
-__all__ = ["MARK", "file_version", "from_pipeline_bytes", "pipeline_bytes"]
+__all__ = ["MARK", "component_bytes", "file_version", "from_pipeline_bytes", "pipeline_bytes"]
 
 #: The first bytes of a file.
 MARK = b"MILLPIPE"
@@ -31,6 +34,16 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 }
 
 
+#: A model that learns sampled rows only. It decides by the row alone, so the sampler has no state.
+_SAMPLED = "sampling.Sampled"
+
+
+def _is_sampled(component: Any) -> bool:
+    from millstream.sampling.sampled import Sampled
+
+    return isinstance(component, Sampled)
+
+
 def _name_of(step: Any) -> str | None:
     """The name of a component in Python that can be saved."""
     kind = type(step)
@@ -38,15 +51,25 @@ def _name_of(step: Any) -> str | None:
     return name if name in _KNOWN and kind.__module__.startswith("millstream.") else None
 
 
+def component_bytes(component: Any) -> bytes | None:
+    """The saved component in Python; None if it is none of those that can be saved."""
+    name = _SAMPLED if _is_sampled(component) else _name_of(component)
+    return None if name is None else _file(name, [component], {"names": None, "learned": 0, "alone": True})
+
+
 def pipeline_bytes(who: str, segments: list[Any], names: list[str] | None, learned: int) -> bytes:
     """The saved pipeline; an error if a step cannot be saved."""
+    return _file(who, segments, {"names": names, "learned": learned})
+
+
+def _file(who: str, segments: list[Any], more: dict[str, Any]) -> bytes:
     listed: list[dict[str, Any]] = []
     states: list[bytes] = []
     for segment in segments:
         one, state = _saved(who, segment)
         listed.append(one | {"bytes": len(state)})
         states.append(state)
-    head = {"version": _VERSION, "names": names, "learned": learned, "segments": listed}
+    head = {"version": _VERSION, "written_by": _core.__version__, **more, "segments": listed}
     text = json.dumps(head).encode()
     body = b"".join([MARK, len(text).to_bytes(8, "little"), text, *states])
     return body + zlib.crc32(body).to_bytes(4, "little")
@@ -66,6 +89,8 @@ def _saved(who: str, segment: Any) -> tuple[dict[str, Any], bytes]:
 
     if isinstance(segment, Pipeline):
         return {"kind": "pipeline"}, segment.to_bytes()
+    if _is_sampled(segment):
+        return {"kind": _SAMPLED, "sampler": segment.sampler.describe()}, segment.model.to_bytes()
     name = _name_of(segment)
     if name is None:
         raise InvalidType(f"{who}: the step {segment!r} in Python cannot be saved as data; use pickle")
@@ -80,16 +105,18 @@ def _saved(who: str, segment: Any) -> tuple[dict[str, Any], bytes]:
 
 
 def from_pipeline_bytes(data: bytes) -> Any:
-    """The pipeline that was saved."""
+    """The pipeline or the component that was saved."""
     from millstream.compose.pipeline import Pipeline
 
-    segments, names, learned = _segments_of(data)
+    segments, head = _segments_of(data)
+    if head.get("alone") is True and len(segments) == 1:
+        return segments[0]
     made: Any
     try:
-        made = Pipeline(segments, names=names)
+        made = Pipeline(segments, names=head["names"])
     except MillstreamError as error:
         raise InvalidState(f"millstream: the saved pipeline is not valid: {error}") from None
-    made.learned = learned
+    made.learned = head["learned"]
     return made
 
 
@@ -100,7 +127,7 @@ def file_version(data: bytes) -> int:
     return int(json.loads(data[start:stop])["version"])
 
 
-def _segments_of(data: bytes) -> tuple[list[Any], list[str] | None, int]:
+def _segments_of(data: bytes) -> tuple[list[Any], dict[str, Any]]:
     start = len(MARK) + 8
     if len(data) < start + 4 or not data.startswith(MARK):
         raise InvalidState("millstream: the saved pipeline is truncated")
@@ -120,7 +147,7 @@ def _segments_of(data: bytes) -> tuple[list[Any], list[str] | None, int]:
                 raise ValueError("a state has a wrong length")
             segments.append(_revived(one, data[stop : stop + size]))
             stop += size
-        return segments, head["names"], int(head["learned"])
+        return segments, {**head, "names": head["names"], "learned": int(head["learned"])}
     except InvalidState:
         raise
     except (
@@ -136,9 +163,13 @@ def _segments_of(data: bytes) -> tuple[list[Any], list[str] | None, int]:
 
 
 def _revived(one: dict[str, Any], state: bytes) -> Any:
-    from millstream.registry import from_bytes
+    from millstream.registry import build, from_bytes
 
     kind = one["kind"]
+    if kind == _SAMPLED:
+        from millstream.sampling.sampled import Sampled
+
+        return Sampled(build(one["sampler"]), from_bytes(state))
     if kind in ("compiled", "pipeline"):
         return from_bytes(state)
     if kind == "union":

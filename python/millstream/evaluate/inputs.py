@@ -13,7 +13,7 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.registry import nearest
 from millstream.roles import EVALUATED, Role, one_of, role_named, role_of
 
-__all__ = ["chosen_metrics", "common_role", "named_models"]
+__all__ = ["check_without_labels", "chosen_metrics", "common_role", "named_models"]
 
 
 def named_models(model: Any) -> tuple[dict[str, Any], bool]:
@@ -100,6 +100,17 @@ def chosen_metrics(given: Any, role: Role) -> dict[str, Any]:
     if not chosen:
         raise InvalidValue("evaluate.prequential: pass at least one metric")
     return chosen
+
+
+def check_without_labels(metrics: Mapping[str, Any], role: Role) -> None:
+    """Refuse metrics that compare predictions with labels: the stream has none."""
+    for name, metric in metrics.items():
+        inner = metric
+        while callable(getattr(getattr(inner, "metric", None), "update", None)):
+            inner = inner.metric
+        if isinstance(inner, _core.Metric) and type(inner).__name__ not in role.metrics_without_labels:
+            others = " or ".join(role.metrics_without_labels)
+            raise InvalidType(f"{name}: compares predictions with labels, but the stream has none; use {others}")
 
 
 def _is_collection(given: Any) -> bool:

@@ -23,7 +23,7 @@ from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.chunks import GATHERED, EvaluationChunk, chunks, labelled, length, target_name
 from millstream.evaluate.cluster_loop import ClusterRun
-from millstream.evaluate.inputs import chosen_metrics, common_role, named_models
+from millstream.evaluate.inputs import check_without_labels, chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
@@ -212,7 +212,10 @@ def prequential(
     )
     if detector is not None:
         detector = checked_detector("evaluate.prequential", "detector", detector)
-    run = PrequentialRun(models, role, chosen_metrics(metrics, role), detector, settings)
+    chosen = chosen_metrics(metrics, role)
+    if not with_labels:
+        check_without_labels(chosen, role)
+    run = PrequentialRun(models, role, chosen, detector, settings)
     run.target = target_name(stream)
     run.sampler = StreamSampler(times)
     if predictions is not None:

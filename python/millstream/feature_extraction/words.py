@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def _is_missing(text: Any) -> bool:
 class _Vectorizer(Transformer):
     """Base class of transformers from texts to words."""
 
+    aliases: ClassVar[Mapping[str, str]] = {"token_pattern": "tokenizer_pattern"}
     #: A pipeline reverts the last example by `_undo`, as of native transformers.
     undoes_examples = True
 
@@ -261,7 +262,7 @@ class BagOfWords(_Vectorizer):
 
     The vocabulary is bounded, so that a learner behind it is bounded too: after `max_features` different words,
     new ones are ignored. As a step of a pipeline it learns the words of a row after the prediction for that row.
-    It is saved by pickle.
+    It is saved like other components, unless `preprocessor` or `tokenizer` is given; pickle saves all.
 
     Parameters
     ----------

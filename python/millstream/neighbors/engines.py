@@ -64,6 +64,7 @@ class HNSW(SearchEngine):
     """
 
     name = "neighbors.HNSW"
+    aliases = {"M": "m", "ef": "ef_search"}
 
     @forwarded
     def __init__(self, m: int = 16, ef_construction: int = 100, ef_search: int = 50, seed: int = 0) -> None: ...

@@ -232,7 +232,7 @@ class _Builder:
         found = self.vocabulary.named(node.name)
         stop = node.at + len(node.name)
         if not found:
-            hint = registry.nearest(node.name, self.vocabulary.names)
+            hint = registry.hint(node.name, self.vocabulary.names)
             if argument and not roles:
                 # The parameter takes no component.
                 hint = "; a text stands in quotes"

@@ -15,7 +15,8 @@ __all__ = ["read"]
 DEEPEST = 50
 
 _SPACE = re.compile(r"\s*")
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+#: The last part may be a number, as in LVQ2.1: an unknown name, not a syntax error.
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*(?:\.\d+)?")
 _METHOD = re.compile(r"\s*\.\s*([^\W\d]\w*)\s*(?=\()")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?")
 _CONSTANTS = {"True": True, "False": False, "None": None}

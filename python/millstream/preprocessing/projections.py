@@ -53,6 +53,7 @@ class GaussianRandomProjector(Native, Transformer):
     """
 
     name = "preprocessing.GaussianRandomProjector"
+    aliases = {"random_state": "seed"}
 
     @forwarded
     def __init__(self, n_components: int = 10, seed: int = 1) -> None: ...
@@ -92,6 +93,7 @@ class SparseRandomProjector(Native, Transformer):
     """
 
     name = "preprocessing.SparseRandomProjector"
+    aliases = {"random_state": "seed"}
 
     @forwarded
     def __init__(self, n_components: int = 10, density: float = 0.1, seed: int = 1) -> None: ...

@@ -125,6 +125,7 @@ class MinMaxScaler(_Scaler):
     """
 
     name = "preprocessing.MinMaxScaler"
+    unsupported = {"feature_range": "write low and high, such as low=-1.0, high=1.0"}
 
     @forwarded
     def __init__(
@@ -210,6 +211,7 @@ class AdaptiveStandardScaler(_Scaler):
     """
 
     name = "preprocessing.AdaptiveStandardScaler"
+    unsupported = {"window_size": "older values fade; StandardScaler(window_size=...) has a window"}
 
     @forwarded
     def __init__(self, fading_factor: float = 0.3) -> None: ...

@@ -5,8 +5,14 @@ the class of the nearest prototype. Prototypes are points in the space of the fe
 `model.prototypes`. Scale features first (`preprocessing.StandardScaler() | prototype.GLVQ()`).
 """
 
+from typing import TYPE_CHECKING
+
+from millstream._other_names import unknown_name
 from millstream.prototype.generalized import GLVQ, GMLVQ
 from millstream.prototype.lvq import LVQ1, LVQ3, LVQ21
 from millstream.prototype.soft import RSLVQ
 
 __all__ = ["GLVQ", "GMLVQ", "LVQ1", "LVQ3", "LVQ21", "RSLVQ"]
+
+if not TYPE_CHECKING:
+    __getattr__ = unknown_name(__name__)

@@ -67,7 +67,7 @@ class RSLVQ(PrototypeClassifier):
     """
 
     name = "prototype.RSLVQ"
-    aliases = {"prototypes_per_class": "n_prototypes"}
+    aliases = {"prototypes_per_class": "n_prototypes", "drift_detector": "detector"}
 
     @forwarded
     def __init__(

@@ -31,12 +31,12 @@ class ByKey(Sampler):
     key
         Name of the feature whose values are the keys. 1, 1.0 and True are one key, as in Python; "1" is another.
         Rows in which it is None share one key.
-    max_rows
-        Maximum number of rows in `sample()`. Beyond it the keys with the largest hashes are dropped with all their
-        rows, and the sample is that of a smaller fraction: see `inspect()`.
     seed
         Seed of the hash; another seed gives other keys. Samples that are to be joined or merged need the same
         seed.
+    max_rows
+        Maximum number of rows in `sample()`. Beyond it the keys with the largest hashes are dropped with all their
+        rows, and the sample is that of a smaller fraction: see `inspect()`.
 
     Notes
     -----
@@ -65,7 +65,7 @@ class ByKey(Sampler):
     name = "sampling.ByKey"
 
     @forwarded
-    def __init__(self, fraction: float, key: str | int, max_rows: int = 100_000, seed: int = 0) -> None: ...
+    def __init__(self, fraction: float, key: str | int, seed: int = 0, max_rows: int = 100_000) -> None: ...
 
     def _key_of(self, batch: Batch, targets: list[Any] | None) -> Any:
         return key_column(batch.column(self.parameters["key"]))

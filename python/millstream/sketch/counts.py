@@ -23,6 +23,10 @@ class _Weights(KeySketch):
     def __getitem__(self, key: Any) -> float:
         return self.query(key)
 
+    # Without these, Python would call `__getitem__` with 0, 1, 2 and so on for ever.
+    __iter__ = None
+    __contains__ = None
+
 
 class CountMin(_Weights):
     """The weight of each key, never too low.

@@ -63,6 +63,7 @@ class Entropy(Statistic):
     """
 
     name = "stats.Entropy"
+    unsupported = {"eps": "a value that does not occur adds nothing, so no logarithm of 0 is taken"}
 
     @forwarded
     def __init__(self, fading_factor: float = 1.0) -> None: ...

@@ -56,6 +56,7 @@ class PearsonCorr(Pairs):
     """
 
     name = "stats.PearsonCorr"
+    unsupported = {"ddof": "it cancels out of a correlation"}
 
     @forwarded
     def __init__(self) -> None: ...

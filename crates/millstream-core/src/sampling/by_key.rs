@@ -35,13 +35,13 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         Parameter::new("fraction", Kind::Float(Bounds::FRACTION), DefaultValue::Required, "fraction of the keys"),
         Parameter::new("key", Kind::Name, DefaultValue::Required, "name of the feature whose values are the keys"),
+        SEED.with_words("seed of the hash; another seed gives other keys"),
         Parameter::new(
             "max_rows",
             Kind::Integer { low: 1, high: super::MAX_SIZE },
             DefaultValue::Integer(100_000),
             "maximum number of rows; beyond it whole keys are dropped, and the fraction falls",
         ),
-        SEED.with_words("seed of the hash; another seed gives other keys"),
     ],
     build: |arguments| {
         let fraction = arguments.float("fraction")?;

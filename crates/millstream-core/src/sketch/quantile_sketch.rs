@@ -3,8 +3,6 @@
 //! The bound on ranks is measured, not the worst case of the paper, which is several times as large: see
 //! docs/notes/sketches.md.
 
-use std::sync::OnceLock;
-
 use serde::{Deserialize, Serialize};
 
 use super::kll::{Kll, SortedView, MAX_K, MAX_WEIGHT, MIN_K};
@@ -36,31 +34,15 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let kll = Kll::new(arguments.size("k")?, arguments.integer("seed")? as u64);
-        built(arguments, QuantileSketch { kll, view: OnceLock::new() })
+        built(arguments, QuantileSketch { kll })
     },
 };
 
+/// It keeps no sorted view between two calls, which would take more memory than the sketch.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 struct QuantileSketch {
     kll: Kll,
-    /// Sorted items, until the next update.
-    #[serde(skip)]
-    view: OnceLock<Box<SortedView>>,
-}
-
-impl QuantileSketch {
-    #[inline]
-    fn changed(&mut self) -> &mut Kll {
-        if self.view.get().is_some() {
-            self.view.take();
-        }
-        &mut self.kll
-    }
-
-    fn view(&self) -> &SortedView {
-        self.view.get_or_init(|| Box::new(self.kll.sorted()))
-    }
 }
 
 impl Summary for QuantileSketch {
@@ -74,17 +56,16 @@ impl Summary for QuantileSketch {
     }
 
     fn memory(&self) -> usize {
-        let view = self.view.get().map_or(0, |view| view.memory());
-        std::mem::size_of::<Self>() - std::mem::size_of::<Kll>() + self.kll.memory() + view
+        self.kll.memory()
     }
 
     #[inline]
     fn add_number(&mut self, x: f64, w: f64) {
-        self.changed().update_weighted(x, w);
+        self.kll.update_weighted(x, w);
     }
 
     fn add_numbers(&mut self, xs: &[f64]) {
-        self.changed().update_many(xs);
+        self.kll.update_many(xs);
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {
@@ -92,22 +73,31 @@ impl Summary for QuantileSketch {
         if !self.kll.has_room_for(other.kll.weight()) {
             return Err(Fault::new(FaultKind::Overflow, "the total weight would be too large"));
         }
-        self.changed().merge(&other.kll);
+        self.kll.merge(&other.kll);
         Ok(())
     }
 
     fn answer(&self, question: Question<'_>) -> Result<f64> {
-        match question {
-            Question::Quantile(q) => Ok(self.view().quantile(q)),
-            Question::Rank(x) => Ok(self.view().rank(x)),
-            _ => Err(unsupported()),
-        }
+        answer(&self.kll.sorted(), question)
+    }
+
+    fn answers(&self, questions: &mut dyn Iterator<Item = Question<'_>>) -> Result<Vec<f64>> {
+        let view = self.kll.sorted();
+        questions.map(|question| answer(&view, question)).collect()
     }
 
     fn error_bound(&self, _total: f64) -> ErrorBound {
         // As long as all items are held, ranks are exact.
         let bound = if self.kll.is_exact() { 0.0 } else { rank_error(self.kll.k()) };
         ErrorBound::new("rank", bound, 0.99)
+    }
+}
+
+fn answer(view: &SortedView, question: Question<'_>) -> Result<f64> {
+    match question {
+        Question::Quantile(q) => Ok(view.quantile(q)),
+        Question::Rank(x) => Ok(view.rank(x)),
+        _ => Err(unsupported()),
     }
 }
 

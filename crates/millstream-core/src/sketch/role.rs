@@ -188,6 +188,8 @@ pub trait Sketch: Part {
     fn merge_base(&mut self, base: &[u8]) -> Result<()>;
 
     fn answer(&self, question: Question<'_>) -> Result<f64>;
+    /// `answer` for several questions, which may share work.
+    fn answers(&self, questions: &mut dyn Iterator<Item = Question<'_>>) -> Result<Vec<f64>>;
 
     fn error_bound(&self) -> ErrorBound;
 
@@ -386,12 +388,23 @@ impl Held<Box<dyn Sketch>> {
     }
 
     pub fn answer(&self, question: Question<'_>) -> Result<f64> {
-        if let Question::Quantile(q) = question {
-            if !(0.0..=1.0).contains(&q) {
-                return Err(Fault::value(format!("{}: q must be in [0, 1], got {}", self.title, Shown(q))));
-            }
-        }
+        self.check_question(question)?;
         self.part.answer(question).map_err(|fault| fault.by(&self.title))
+    }
+
+    /// `answer` for many numbers.
+    pub fn answers(&self, numbers: &[f64], question: impl Fn(f64) -> Question<'static>) -> Result<Vec<f64>> {
+        numbers.iter().try_for_each(|&x| self.check_question(question(x)))?;
+        self.part.answers(&mut numbers.iter().map(|&x| question(x))).map_err(|fault| fault.by(&self.title))
+    }
+
+    fn check_question(&self, question: Question<'_>) -> Result<()> {
+        match question {
+            Question::Quantile(q) if !(0.0..=1.0).contains(&q) => {
+                Err(Fault::value(format!("{}: q must be in [0, 1], got {}", self.title, Shown(q))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Become the intersection with another sketch, or the difference from it.

@@ -48,6 +48,10 @@ pub trait Summary: Clone + Send + Sync + Serialize + DeserializeOwned + 'static 
     }
 
     fn answer(&self, question: Question<'_>) -> Result<f64>;
+    /// `answer` for several questions, which may share work.
+    fn answers(&self, questions: &mut dyn Iterator<Item = Question<'_>>) -> Result<Vec<f64>> {
+        questions.map(|question| self.answer(question)).collect()
+    }
 
     /// `total` is the sum of the absolute weights.
     fn error_bound(&self, total: f64) -> ErrorBound;
@@ -218,6 +222,10 @@ impl<S: Summary> Sketch for Component<S> {
 
     fn answer(&self, question: Question<'_>) -> Result<f64> {
         self.state.sketch.answer(question)
+    }
+
+    fn answers(&self, questions: &mut dyn Iterator<Item = Question<'_>>) -> Result<Vec<f64>> {
+        self.state.sketch.answers(questions)
     }
 
     fn error_bound(&self) -> ErrorBound {
