@@ -278,11 +278,10 @@ def test_infinite_numbers_in_a_table_are_refused_by_row(server, connection):
     assert status == 200
     assert pa.ipc.open_stream(found).read_all()["status"].to_pylist() == [None, 400, None]
     before = learned(server)
-    for name, columns in (("y", {"y": [math.inf]}), ("x", {"y": [1.0], "x": [{"v": -math.inf}]})):
-        body = table_bytes({"id": [f"unknown-{name}"], **columns})
-        status, found = connection.send("POST", "/v1/models/m/labels", body, content_type=ARROW)
-        assert status == 200
-        assert "infinite" in pa.ipc.open_stream(found).read_all()["detail"][0].as_py()
+    body = table_bytes({"id": ["unknown-x"], "y": [1.0], "x": [{"v": -math.inf}]})
+    status, found = connection.send("POST", "/v1/models/m/labels", body, content_type=ARROW)
+    assert status == 200
+    assert "infinite" in pa.ipc.open_stream(found).read_all()["detail"][0].as_py()
     assert learned(server) == before
     # NaN is a missing value, as in pandas.
     status, shown = connection.ask("GET", "/v1/models/m/events/i2")

@@ -158,13 +158,16 @@ class LiveJoin:
             return self._repeated(id, entry, body)
         if entry.state == DEFERRED:
             return Outcome(Fate.CONFLICT, entry.seq, _NOT_ACTIVATED)
-        if self._windows.is_over(stream, entry):
+        is_over = self._windows.is_over(stream, entry)
+        if is_over:
             if stream.policy.late == "dead_letter":
                 stream.refuse(id, seq, time, "the label arrived after the window", y, kind="late")
                 return Outcome(Fate.DEAD_LETTER, seq)
             if stream.policy.late == "drop":
                 return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
-        elif stream.policy.learn_when == "on_window_close":
+        if "q" in body:
+            return _refused(stream, id, body["q"], seq, time)
+        if not is_over and stream.policy.learn_when == "on_window_close":
             if self._state.is_skipping:
                 return self._learning.skip(stream, id, y, seq, time)
             return self._collect(stream, entry, y, w, body, seq, time)
@@ -173,6 +176,8 @@ class LiveJoin:
     def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], seq: int, time: int, item: int) -> Outcome:
         """Handle a label without an event: learned if it includes features, otherwise parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
+        if "q" in body and ("x" in body or stream.policy.early_window_ms):
+            return _refused(stream, id, body["q"], seq, time)
         if "x" in body:
             return self._learn_labelled(stream, id, body["x"], y, w, seq, time, item)
         if id in stream.parked:
@@ -241,7 +246,10 @@ class LiveJoin:
             # With the id of an event, it is the label of this event.
             return self.label(stream, id, {"x": {}, **body}, seq, time)
         stream.received += 1
-        outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), seq, time)
+        if "q" in body:
+            outcome = _refused(stream, "", body["q"], seq, time)
+        else:
+            outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), seq, time)
         stream.count(outcome.fate)
         return outcome
 
@@ -286,6 +294,12 @@ def _learned(seq: int, step: int, count: int) -> Sequence[Outcome]:
     if not step:
         return [_new(Outcome, (_LEARNED, seq, ""))] * count
     return [_new(Outcome, (_LEARNED, number, "")) for number in range(seq, seq + count)]
+
+
+def _refused(stream: Stream, id: str, reason: str, seq: int, time: int) -> Outcome:
+    """Quarantine a label that was refused before it was written, because JSON cannot represent it."""
+    stream.refuse(id, seq, time, reason)
+    return Outcome(_QUARANTINED, seq, reason)
 
 
 def _parked_again(first: ParkedLabel, body: dict[str, Any]) -> Outcome:

@@ -113,7 +113,7 @@ class Operations:
             raise InvalidValue(
                 f"serve: model {name!r} did not exist at record {body['to']}; another one had its name"
             )
-        rebuilt.take_versions(state.models[name].versions, body["to"])
+        rebuilt.take_versions(state.models[name], body["to"], record.seq)
         rebuilt.seq = record.seq
         state.models[name] = rebuilt
 

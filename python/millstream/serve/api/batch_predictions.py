@@ -165,9 +165,12 @@ def _predict_lines(call: Call, stream: Stream, served: ServedModel) -> tuple[Rep
 
 
 def _single(server: Any, stream: Stream) -> ServedModel | None:
-    """The model of a stream if it can predict many examples together: native, no route, no probabilities."""
+    """The model of a stream if it can predict many examples together: native, no route, no probabilities or
+    intervals."""
     served: ServedModel | None = server.engine.state.models.get(stream.name)
     if served is None or stream.name in server.engine.state.routes or not served.is_native or served.wants_proba:
+        return None
+    if served.has_interval:
         return None
     return served if served.role in (roles.CLASSIFIER, roles.REGRESSOR) else None
 

@@ -67,11 +67,18 @@ class Answered:
         found["y"] = prediction.y
         if prediction.proba is not None:
             found["proba"] = {_key(label): p for label, p in prediction.proba}
+        if prediction.interval is not None:
+            found["interval"] = prediction.interval
         return found
 
 
 def _members(prediction: Prediction) -> dict[str, Any]:
-    return {"y": prediction.y} if prediction.proba is None else {"y": prediction.y, "p": prediction.proba}
+    found = {"y": prediction.y}
+    if prediction.proba is not None:
+        found["p"] = prediction.proba
+    if prediction.interval is not None:
+        found["i"] = prediction.interval
+    return found
 
 
 def _key(label: Any) -> str:
@@ -189,6 +196,8 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
     name = event.body.get("s", stream.name)
     prediction = prediction_of(event.body, name)
     reply = {"id": id, "model": name, "seq": event.seq, "y": None if prediction is None else prediction.y}
+    if prediction is not None and prediction.interval is not None:
+        reply["interval"] = prediction.interval
     return Reply.json(reply | {"stored": True, "repeated": True})
 
 
