@@ -345,6 +345,17 @@ class ServedModel:
         self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
         del self.drifts[:-_MOST_DRIFTS]
 
+    def contains(self, error: BaseException) -> bool:
+        """Whether an exception of the learner concerns only its request or record.
+
+        A learner written in Python may exit, or use a library that panics, which would end a thread of the server.
+        """
+        if isinstance(error, Exception):
+            return True
+        # In the main thread, which replays the log at the start, it is the user who interrupts.
+        is_user = isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+        return not self.is_native and not is_user
+
     # -------------------------------------------------------------------------------------------------- report
 
     def metric_named(self, name: str | None) -> Any:

@@ -112,7 +112,9 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
         return _predicted_by_python(served, x)
     except (MillstreamError, Problem):
         raise
-    except Exception as error:  # a learner written in Python may raise anything
+    except BaseException as error:  # a learner written in Python may raise anything
+        if not served.contains(error):
+            raise
         detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
         raise Problem(500, "learner-failed", detail) from None
 
