@@ -58,19 +58,19 @@ class LiveJoin:
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
         entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
-            return self._repeated(id, entry, body)
+            return self._repeated(stream, id, entry, body)
         if entry.state == DEFERRED:
             return Outcome(Fate.CONFLICT, entry.seq, _NOT_ACTIVATED)
         if self._windows.is_over(stream, entry) and stream.policy.late == "drop":
             return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
         return None
 
-    def _repeated(self, id: str, entry: Entry, body: dict[str, Any]) -> Outcome:
-        """Handle a label of an event that already has one."""
+    def _repeated(self, stream: Stream, id: str, entry: Entry, body: dict[str, Any]) -> Outcome | None:
+        """The outcome of a label of an event that already has one; None if it is kept as a dead letter."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
             # The window was closed with the default label.
-            return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
+            return None if stream.policy.late == "dead_letter" else Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
         if _same_label(first["y"], first.get("w", 1.0), body):
             return Outcome(Fate.DUPLICATE, entry.label_seq)
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
@@ -155,14 +155,13 @@ class LiveJoin:
             return self._unmatched(stream, id, body, seq, time, item)
         entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
-            return self._repeated(id, entry, body)
+            return self._repeated(stream, id, entry, body) or _dead_letter(stream, id, y, seq, time)
         if entry.state == DEFERRED:
             return Outcome(Fate.CONFLICT, entry.seq, _NOT_ACTIVATED)
         is_over = self._windows.is_over(stream, entry)
         if is_over:
             if stream.policy.late == "dead_letter":
-                stream.refuse(id, seq, time, "the label arrived after the window", y, kind="late")
-                return Outcome(Fate.DEAD_LETTER, seq)
+                return _dead_letter(stream, id, y, seq, time)
             if stream.policy.late == "drop":
                 return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
         if "q" in body:
@@ -294,6 +293,12 @@ def _learned(seq: int, step: int, count: int) -> Sequence[Outcome]:
     if not step:
         return [_new(Outcome, (_LEARNED, seq, ""))] * count
     return [_new(Outcome, (_LEARNED, number, "")) for number in range(seq, seq + count)]
+
+
+def _dead_letter(stream: Stream, id: str, y: Any, seq: int, time: int) -> Outcome:
+    """Keep a late label that is not learned."""
+    stream.refuse(id, seq, time, "the label arrived after the window", y, kind="late")
+    return Outcome(Fate.DEAD_LETTER, seq)
 
 
 def _refused(stream: Stream, id: str, reason: str, seq: int, time: int) -> Outcome:
