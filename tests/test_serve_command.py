@@ -114,6 +114,19 @@ def test_ignored_settings_are_reported(run, tmp_path):
     ]
 
 
+LABELS = [("false", False), ("0", 0), ("0.5", 0.5), ("late", "late"), ("[1]", "[1]")]
+
+
+@pytest.mark.parametrize(("text", "label"), LABELS)
+def test_the_label_policy_of_a_new_model(run, tmp_path, text, label):
+    words = ("--default-label", text, "--aggregate", "last", "--learn-when", "on_window_close", "--window", "1h")
+    assert run(MODEL, "--name", "m", "--data", tmp_path / "data", "--port", 0, *words)[0] == 0
+    with serve.Server(data=tmp_path / "data", port=0) as server:
+        policy = server.engine.state.by_name["m"].policy
+    assert (policy.default_label, type(policy.default_label)) == (label, type(label))
+    assert (policy.aggregate, policy.learn_when, policy.window) == ("last", "on_window_close", 3600.0)
+
+
 def notes(data, model, **settings):
     server = serve.Server(model, data=data, name="m", port=0, **settings)
     found = server.engine.recovery.notes

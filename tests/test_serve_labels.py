@@ -149,6 +149,22 @@ def test_an_early_label_waits_for_its_event(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("late", "fate"), [("drop", Fate.LATE), ("learn", Fate.LATE), ("dead_letter", Fate.DEAD_LETTER)]
+)
+def test_a_label_after_the_default_label_follows_the_policy_but_is_not_learned(tmp_path, late, fate):
+    door = Door(tmp_path / "data", policy={"window": 60, "default_label": 1.0, "late": late})
+    door.predict("a", {"v": 2.0})
+    door.tick(61)
+    before = door.bytes()
+    assert door.served.learned == 1
+    assert door.label("a", 3.0).fate is fate
+    assert door.bytes() == before
+    assert [each["y"] for each in door.stream.quarantine] == ([3.0] if fate is Fate.DEAD_LETTER else [])
+    assert door.stream.status()["fates"][fate.word] == door.stream.received == 1
+    door.close()
+
+
+@pytest.mark.parametrize(
     ("late", "fate"), [("drop", Fate.LATE), ("learn", Fate.LEARNED), ("dead_letter", Fate.DEAD_LETTER)]
 )
 def test_a_label_after_the_window(tmp_path, late, fate):

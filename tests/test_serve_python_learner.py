@@ -377,3 +377,52 @@ def test_concurrent_and_pipelined_predictions_are_all_stored(pair):
         thread.join(60)
     stored = [each for each in short.records() if each[1] == Kind.EVENT]
     assert len(ids) == len(set(ids)) == len(stored) == short.shortcut_predictions == 160
+
+
+class Panic(BaseException):
+    """What compiled libraries raise when they panic."""
+
+
+class Ending:
+    """A regressor that raises exceptions that would end a thread."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def _raise(self, x: dict[str, Any]) -> None:
+        error = {"exit": SystemExit, "panic": Panic, "interrupt": KeyboardInterrupt}.get(x.get("error", ""))
+        if error is not None:
+            raise error("over")
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        if x.get("when") == "predict":
+            self._raise(x)
+        return float(self.n)
+
+    def learn_one(self, x: dict[str, Any], y: float) -> None:
+        self._raise(x)
+        self.n += 1
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("exit", "SystemExit"), ("panic", "Panic"), ("interrupt", "KeyboardInterrupt")]
+)
+def test_an_exception_that_would_end_a_thread_concerns_only_its_request(tmp_path, word, name):
+    data = tmp_path / "data"
+    with serve.Server(Ending(), name="m", data=data, port=0) as server:
+        client = serve.Client(server.url, retries=0)
+        x = {"when": "predict", "error": word}
+        with pytest.raises(serve.ServeError, match=f"Ending raised {name}: over") as found:
+            client.predict("m", x)
+        assert found.value.status == 500
+        assert name in client.predict_many("m", [x, {}])[0]["detail"]
+        id = client.predict("m", {"error": word})["id"]
+        with pytest.raises(serve.ServeError, match=name) as found:
+            client.label("m", id, 1.0)
+        assert (found.value.status, found.value.problem["fate"]) == (422, "quarantined")
+        assert client.learn("m", {}, 1.0)["fate"] == "learned"
+        assert client.predict("m", {})["y"] == 1.0
+    if word != "interrupt":
+        # In the main thread, an interrupt of the user ends the replay.
+        with serve.Server(Ending(), name="m", data=data, port=0) as server:
+            assert server.engine.state.models["m"].model.n == 1

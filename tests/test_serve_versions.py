@@ -202,3 +202,37 @@ def test_a_request_that_needs_a_lost_rollback_is_refused(trimmed):
     assert door.bytes() == before
     teach(door, range(20, 21))
     door.close()
+
+
+def test_many_exclusions_take_linear_time_and_remain(door, tmp_path, monkeypatch):
+    """One rollback for each poisoned label, as an operator finds them: 12 of them replayed the log 4,096 times."""
+    replays = []
+    original = Engine.replay
+    monkeypatch.setattr(Engine, "replay", lambda *given: replays.append(1) or original(*given))
+    teach(door, range(30))
+    excluded = [3, 27, 9, 1, 14, 22, 5, 18, 11, 25, 7, 20]
+    for count, number in enumerate(excluded, 1):
+        replays.clear()
+        rollback(door, to=door.engine.state.seq, exclude=[f"e{number}"])
+        assert len(replays) <= count + 1
+        teach(door, [30 + count])
+        expected = [n for n in range(31 + count) if n not in excluded[:count] and n != 30]
+        assert door.bytes() == learned(expected)
+    expected = door.bytes()
+    for path in (tmp_path / "data" / "versions").rglob("*.snapshot"):
+        path.unlink()
+    replayed = Engine(tmp_path / "data", read_only=True, from_start=True)
+    assert replayed.state.models["m"].model.to_bytes() == expected
+    replayed.stop()
+
+
+def test_an_exclusion_after_a_rollback_to_an_earlier_record(door):
+    """The rollback in between excluded e4, but is undone by a rollback to before it."""
+    teach(door, range(10))
+    before = door.engine.state.seq
+    rollback(door, to=before, exclude=["e4"])
+    teach(door, range(10, 15))
+    rollback(door, to=before)
+    teach(door, range(15, 20))
+    rollback(door, to=door.engine.state.seq, exclude=["e2", "e16"])
+    assert door.bytes() == learned([*(n for n in range(10) if n != 2), 15, 17, 18, 19])

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from millstream._core import parse_json
 from millstream._echo import plain, quoted
 from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import is_saved, model_of
 from millstream.cli.options import OK, QUIET, Command, Option, grouped, port, positive
+from millstream.errors import MillstreamError
 
 __all__ = ["COMMAND"]
 
@@ -31,6 +33,8 @@ def main(given: Namespace) -> int:
         for name, value in (
             ("window", given.window),
             ("early_window", given.early_window),
+            ("default_label", None if given.default_label is None else _label(given.default_label)),
+            ("aggregate", given.aggregate),
             ("learn_when", given.learn_when),
             ("late", given.late),
         )
@@ -66,6 +70,15 @@ def main(given: Namespace) -> int:
 
         start_demo(server, given.demo_rate)
     return server.serve_forever()
+
+
+def _label(text: str) -> bool | float | str:
+    """A label of the command line: JSON, such as false or 0.5; other text is a string."""
+    try:
+        value = parse_json(text)
+    except MillstreamError:
+        return text
+    return value if isinstance(value, bool | int | float | str) else text
 
 
 def _check(given: Namespace, models: dict[str, Any]) -> None:
@@ -195,6 +208,17 @@ COMMAND = Command(
             "labels of new models",
             Option(("--window",), "how long an event waits for its label, such as 7d or 90s", value="SPAN"),
             Option(("--early-window",), "how long a label waits for its event", value="SPAN"),
+            Option(
+                ("--default-label",),
+                "label of an event whose window closed without one, such as false or 0",
+                value="LABEL",
+            ),
+            Option(
+                ("--aggregate",),
+                "how several labels of one event are combined; all but first need --learn-when on_window_close",
+                choices=("first", "last", "sum", "mean", "min", "max", "median"),
+                value="HOW",
+            ),
             Option(
                 ("--learn-when",), "when labels are learned", choices=("on_label", "on_window_close"), value="WHEN"
             ),

@@ -171,9 +171,14 @@ class Engine:
             return RecordReader(self.folder.events, Disk())
         return EventStore(self.folder.events, salvage=salvage, replays=True)
 
-    def empty_state(self, keep_version: Callable[[ServedModel, int], None]) -> State:
-        """The state before the first record."""
-        state = State(EventReader(self.store), self._make_model, self._rollbacks.rebuild, keep_version)
+    def empty_state(
+        self,
+        keep_version: Callable[[ServedModel, int], None],
+        rebuild: Callable[[str, dict[str, Any], int], ServedModel] | None = None,
+    ) -> State:
+        """The state before the first record. `rebuild` computes the states of rollbacks in its own way."""
+        rebuild = rebuild or self._rollbacks.rebuild
+        state = State(EventReader(self.store), self._make_model, rebuild, keep_version)
         state.skipped = self._skipped
         return state
 

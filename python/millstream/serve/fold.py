@@ -59,6 +59,8 @@ class State:
         self.last_stream = 0
         #: Event ids whose labels a model must not learn during a rebuild.
         self.excluded: dict[str, Collection[str]] = {}
+        #: During a rebuild, the rollbacks that were applied: their records and contents.
+        self.rollbacks: list[tuple[int, dict[str, Any]]] | None = None
         #: Records that no model learns from.
         self.skipped: Collection[int] = frozenset()
         self._learning = Learning(self)

@@ -129,7 +129,10 @@ class Handler:
             raise Problem(404, "not-found", f"no resource {path[:200]!r}")
         operation = methods.get(request.method) or (methods.get("GET") if request.method == "HEAD" else None)
         if operation is None:
-            raise Problem(405, "method-not-allowed", f"{path[:200]}: use {', '.join(sorted(methods))}")
+            allowed = ", ".join(sorted(methods))
+            problem = Problem(405, "method-not-allowed", f"{path[:200]}: use {allowed}")
+            problem.headers = (("allow", allowed),)
+            raise problem
         return operation, dict(zip(operation.names, found, strict=True))
 
 

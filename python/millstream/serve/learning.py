@@ -82,7 +82,9 @@ class Learning:
                 else:
                     with served.lock:
                         served.learn(x, y, w, state.seq)
-            except Exception as error:  # a learner written in Python may raise anything
+            except BaseException as error:  # a learner written in Python may raise anything
+                if not served.contains(error):
+                    raise
                 text = str(error) if isinstance(error, MillstreamError) else f"{served.title}: {error!r}"
                 stream.refuse(id, seq, time, text, y)
                 if name == champion:
@@ -117,5 +119,7 @@ class Learning:
             try:
                 with served.lock:
                     served.learn_unlabelled(x, seq)
-            except Exception as error:  # a learner written in Python may raise anything
+            except BaseException as error:  # a learner written in Python may raise anything
+                if not served.contains(error):
+                    raise
                 stream.refuse(id, seq, time, f"{served.title}: {error}")

@@ -58,19 +58,19 @@ class LiveJoin:
             return Outcome(Fate.UNKNOWN, 0, f"no event {id!r} is known; send its features x along to learn it")
         entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
-            return self._repeated(id, entry, body)
+            return self._repeated(stream, id, entry, body)
         if entry.state == DEFERRED:
             return Outcome(Fate.CONFLICT, entry.seq, _NOT_ACTIVATED)
         if self._windows.is_over(stream, entry) and stream.policy.late == "drop":
             return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
         return None
 
-    def _repeated(self, id: str, entry: Entry, body: dict[str, Any]) -> Outcome:
-        """Handle a label of an event that already has one."""
+    def _repeated(self, stream: Stream, id: str, entry: Entry, body: dict[str, Any]) -> Outcome | None:
+        """The outcome of a label of an event that already has one; None if it is kept as a dead letter."""
         first = self._first_label(id, entry.label_seq)
         if first is None:
             # The window was closed with the default label.
-            return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
+            return None if stream.policy.late == "dead_letter" else Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
         if _same_label(first["y"], first.get("w", 1.0), body):
             return Outcome(Fate.DUPLICATE, entry.label_seq)
         return Outcome(Fate.CONFLICT, entry.label_seq, "another label of this event was learned")
@@ -155,16 +155,18 @@ class LiveJoin:
             return self._unmatched(stream, id, body, seq, time, item)
         entry: Entry = _new(Entry, found)
         if entry.state == LABELLED:
-            return self._repeated(id, entry, body)
+            return self._repeated(stream, id, entry, body) or _dead_letter(stream, id, y, seq, time)
         if entry.state == DEFERRED:
             return Outcome(Fate.CONFLICT, entry.seq, _NOT_ACTIVATED)
-        if self._windows.is_over(stream, entry):
+        is_over = self._windows.is_over(stream, entry)
+        if is_over:
             if stream.policy.late == "dead_letter":
-                stream.refuse(id, seq, time, "the label arrived after the window", y, kind="late")
-                return Outcome(Fate.DEAD_LETTER, seq)
+                return _dead_letter(stream, id, y, seq, time)
             if stream.policy.late == "drop":
                 return Outcome(Fate.LATE, entry.seq, _WINDOW_OVER)
-        elif stream.policy.learn_when == "on_window_close":
+        if "q" in body:
+            return _refused(stream, id, body["q"], seq, time)
+        if not is_over and stream.policy.learn_when == "on_window_close":
             if self._state.is_skipping:
                 return self._learning.skip(stream, id, y, seq, time)
             return self._collect(stream, entry, y, w, body, seq, time)
@@ -173,6 +175,8 @@ class LiveJoin:
     def _unmatched(self, stream: Stream, id: str, body: dict[str, Any], seq: int, time: int, item: int) -> Outcome:
         """Handle a label without an event: learned if it includes features, otherwise parked or refused."""
         y, w = body["y"], body.get("w", 1.0)
+        if "q" in body and ("x" in body or stream.policy.early_window_ms):
+            return _refused(stream, id, body["q"], seq, time)
         if "x" in body:
             return self._learn_labelled(stream, id, body["x"], y, w, seq, time, item)
         if id in stream.parked:
@@ -241,7 +245,10 @@ class LiveJoin:
             # With the id of an event, it is the label of this event.
             return self.label(stream, id, {"x": {}, **body}, seq, time)
         stream.received += 1
-        outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), seq, time)
+        if "q" in body:
+            outcome = _refused(stream, "", body["q"], seq, time)
+        else:
+            outcome = self._learn_labelled(stream, id, body.get("x"), body["y"], body.get("w", 1.0), seq, time)
         stream.count(outcome.fate)
         return outcome
 
@@ -286,6 +293,18 @@ def _learned(seq: int, step: int, count: int) -> Sequence[Outcome]:
     if not step:
         return [_new(Outcome, (_LEARNED, seq, ""))] * count
     return [_new(Outcome, (_LEARNED, number, "")) for number in range(seq, seq + count)]
+
+
+def _dead_letter(stream: Stream, id: str, y: Any, seq: int, time: int) -> Outcome:
+    """Keep a late label that is not learned."""
+    stream.refuse(id, seq, time, "the label arrived after the window", y, kind="late")
+    return Outcome(Fate.DEAD_LETTER, seq)
+
+
+def _refused(stream: Stream, id: str, reason: str, seq: int, time: int) -> Outcome:
+    """Quarantine a label that was refused before it was written, because JSON cannot represent it."""
+    stream.refuse(id, seq, time, reason)
+    return Outcome(_QUARANTINED, seq, reason)
 
 
 def _parked_again(first: ParkedLabel, body: dict[str, Any]) -> Outcome:

@@ -106,16 +106,16 @@ class Operations:
 
     def _roll_back(self, record: Record, body: dict[str, Any]) -> None:
         state, name = self._state, body["model"]
-        also = state.excluded.get(name, ())
-        # A rebuild that excludes labels must also exclude them from earlier rollbacks.
-        rebuilt = self._rebuild(name, body | {"exclude": [*body["exclude"], *also]}, 0 if also else record.seq)
+        rebuilt = self._rebuild(name, body, record.seq)
         if rebuilt.folder_id != state.models[name].folder_id:
             raise InvalidValue(
                 f"serve: model {name!r} did not exist at record {body['to']}; another one had its name"
             )
-        rebuilt.take_versions(state.models[name].versions, body["to"])
+        rebuilt.take_versions(state.models[name], body["to"], record.seq)
         rebuilt.seq = record.seq
         state.models[name] = rebuilt
+        if state.rollbacks is not None:
+            state.rollbacks.append((record.seq, body))
 
     def _route(self, record: Record, body: dict[str, Any]) -> None:
         state, name = self._state, body["route"]

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import millstream
+from millstream.compose import Keyed
 from millstream.errors import MillstreamError
 from millstream.serve.committer import Stopped
 from millstream.serve.counters import Histogram
@@ -167,6 +168,16 @@ def _models(page: Page, state: Any) -> None:
         [
             ({"model": each.name, "detector": type(each.detector).__name__, "signal": "error"}, each.drift_count)
             for each in models
+        ],
+    )
+    keyed = [(each.name, each.model) for each in models if isinstance(each.model, Keyed)]
+    page.gauge(
+        "millstream_keys",
+        "Models of a keyed model, one per key: in memory, or in its spill file.",
+        [
+            ({"model": name, "state": state}, count)
+            for name, model in keyed
+            for state, count in (("memory", len(model) - model.spilled), ("spilled", model.spilled))
         ],
     )
     page.gauge(

@@ -13,6 +13,15 @@ __all__ = ["JSON", "Call", "Problem", "Reply", "Request"]
 
 JSON = "application/json"
 
+_RETRY = (("retry-after", "1"),)
+#: Headers of a problem by its status.
+_HEADERS: dict[int, tuple[tuple[str, str], ...]] = {
+    401: (("www-authenticate", "Bearer"),),
+    429: _RETRY,
+    503: _RETRY,
+    507: _RETRY,
+}
+
 
 class Request(Protocol):
     """A complete request from the HTTP server or the ASGI application."""
@@ -60,6 +69,9 @@ class Reply:
 class Problem(Exception):
     """An error as problem+json (RFC 9457). `kind` is the stable last part of its type."""
 
+    #: Further headers of the reply.
+    headers: tuple[tuple[str, str], ...] = ()
+
     def __init__(self, status: int, kind: str, detail: str, **more: Any) -> None:
         super().__init__(detail)
         self.status, self.kind, self.detail, self.more = status, kind, detail, more
@@ -77,7 +89,7 @@ class Problem(Exception):
 
     def reply(self) -> Reply:
         """The problem as a reply."""
-        headers = (("retry-after", "1"),) if self.status in (429, 503, 507) else ()
+        headers = _HEADERS.get(self.status, ()) + self.headers
         found = Reply.json(self.describe(), self.status, headers)
         found.content_type = "application/problem+json"
         return found

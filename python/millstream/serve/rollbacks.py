@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream._echo import quoted
@@ -12,6 +13,7 @@ from millstream.serve.store_errors import StoreDamaged, StoreFailed, StoreFull
 
 if TYPE_CHECKING:
     from millstream.serve.engine import Engine
+    from millstream.serve.fold import State
 
 __all__ = ["Rollbacks"]
 
@@ -40,7 +42,7 @@ class Rollbacks:
             done = self._engine.kept.read(name, folder_id, to)
         if done is None:
             try:
-                done = self._replayed_once(name, to, frozenset(exclude))
+                done = self._replayed_once(name, to, frozenset(exclude), folder_id)
             except MissingModel:
                 raise
             except MillstreamError as error:
@@ -74,7 +76,7 @@ class Rollbacks:
             engine.recovery.note(f"{what} is not applied: {str(error).removeprefix('serve: ')}")
         return error
 
-    def _replayed_once(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+    def _replayed_once(self, name: str, to: int, exclude: frozenset[str], folder_id: str) -> ServedModel:
         """Restore the result of an earlier rollback. A replay contains the rollbacks before it, which are replays
         too. Each is computed once; otherwise every further rollback would take twice as long."""
         known = self._rebuilt.get((name, to, exclude))
@@ -82,7 +84,7 @@ class Rollbacks:
             return ServedModel.restored(name, *known)
         self._depth += 1
         try:
-            done = self._replayed(name, to, exclude)
+            done = self._replayed(name, to, exclude, folder_id)
         finally:
             self._depth -= 1
             if not self._depth:
@@ -91,10 +93,44 @@ class Rollbacks:
             self._rebuilt[name, to, exclude] = done.snapshot()
         return done
 
-    def _replayed(self, name: str, to: int, exclude: frozenset[str]) -> ServedModel:
+    def _replayed(self, name: str, to: int, exclude: frozenset[str], folder_id: str) -> ServedModel:
+        """The model after record `to`. The last rollback before it determines the model, so the labels are also
+        excluded from that rollback, from the last one before it, and so on.
+
+        Rollbacks between them are applied as they were: they only matter for which labels are refused meanwhile.
+        Otherwise each combination of rollbacks would need a replay of its own.
+        """
+        state = self._fold(name, to, exclude)
+        if not exclude:
+            return state.models[name]
+        rollbacks = [each for each in state.rollbacks or () if each[1]["folder_id"] == folder_id]
+        found = state.models[name]
+        parts: list[tuple[int, frozenset[str], int]] = []
+        while True:
+            last = next((each for each in reversed(rollbacks) if each[0] <= to), None)
+            if last is None:
+                break
+            parts.append((to, exclude, last[0]))
+            to, exclude = last[1]["to"], exclude.union(last[1]["exclude"])
+        if parts:
+            found = self._fold(name, to, exclude).models[name]
+        for end, excluded, seq in reversed(parts):
+            found = self._fold(name, end, excluded, {seq: found}).models[name]
+        return found
+
+    def _fold(
+        self, name: str, to: int, exclude: frozenset[str], known: Mapping[int, ServedModel] | None = None
+    ) -> State:
+        """The state after record `to`, whose model has not learned the excluded labels. `known` are the results of
+        rollbacks of this model by their records."""
+
+        def rebuild(model: str, body: dict[str, Any], seq: int) -> ServedModel:
+            found = (known or {}).get(seq)
+            return self.rebuild(model, body, seq) if found is None else found
+
         # A state without the excluded labels must not be stored as a version.
-        state = self._engine.empty_state(lambda served, seq: None)
-        state.excluded = {name: exclude}
+        state = self._engine.empty_state(lambda served, seq: None, rebuild)
+        state.excluded, state.rollbacks = {name: exclude}, []
         if not exclude:
             found, _ = self._engine.newest_snapshot(to)
             if found is not None and any(data["name"] == name for data in found.header["models"]):
@@ -106,4 +142,4 @@ class Rollbacks:
         self._engine.replay(state, to)
         if name not in state.models:
             raise InvalidValue(f"serve: model {quoted(name)} did not exist at record {to}")
-        return state.models[name]
+        return state

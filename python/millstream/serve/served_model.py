@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import millstream
@@ -26,6 +28,8 @@ _RECENT = 1000
 _MOST_DRIFTS = 1000
 #: Larger errors would overflow the sums of the drift detector.
 _LARGEST_ERROR = 1e100
+#: An interval with a larger end says nothing.
+_LARGEST_END = 1e300
 
 #: Roles that can be served.
 _SERVED = (
@@ -38,10 +42,15 @@ _SERVED = (
 
 
 class Prediction(NamedTuple):
-    """A prediction as returned and stored: plain data, and the class probabilities if requested."""
+    """A prediction as returned and stored: plain data, and the class probabilities if requested.
+
+    A model that predicts intervals adds one.
+    """
 
     y: Any
     proba: list[tuple[Any, float]] | None = None
+    #: The ends of the interval that contains the target with a probability of 0.9, if the model has one.
+    interval: list[float] | None = None
 
 
 def is_data(model: Any) -> bool:
@@ -93,6 +102,8 @@ class ServedModel:
         #: Label types for which every value is valid.
         self._plain_labels = (bool, int, str) if role.truth is roles.Truth.LABEL else ()
         self.model = model
+        #: Whether its predictions have intervals.
+        self.has_interval = role is roles.REGRESSOR and hasattr(model, "predict_interval_one")
         #: Whether its state can be saved as plain data.
         self.is_native = is_data(model) if native is None else native
         self.title = title_of(model)
@@ -107,6 +118,8 @@ class ServedModel:
         #: Named versions: the record after which each was named.
         self.versions: dict[str, int] = {}
         self._version: str | None = None
+        #: The versions over time: each record after which the version changed, and the version from then on.
+        self._version_changes: list[tuple[int, str | None]] = []
         #: A learner written in Python need not be thread-safe.
         self.lock = threading.RLock()
         self._reset_scores()
@@ -133,12 +146,22 @@ class ServedModel:
     def name_version(self, version: str, seq: int) -> None:
         """Name the present state."""
         self.versions[version] = seq
-        self._version = version
+        self._set_version(version, seq)
 
-    def take_versions(self, versions: dict[str, int], to: int) -> None:
-        """Take the named versions after a rollback to a record; the newest one up to it is the present one."""
-        self.versions = versions
-        self._version = next((name for name, seq in reversed(versions.items()) if seq <= to), None)
+    def take_versions(self, before: ServedModel, to: int, seq: int) -> None:
+        """Take the named versions of the state before a rollback to a record; the newest one up to it becomes the
+        present one. `seq` is the record of the rollback."""
+        self.versions, self._version_changes = before.versions, before._version_changes
+        self._set_version(next((name for name, at in reversed(self.versions.items()) if at <= to), None), seq)
+
+    def _set_version(self, version: str | None, seq: int) -> None:
+        self._version = version
+        self._version_changes.append((seq, version))
+
+    def version_at(self, seq: int) -> str | None:
+        """The version of the state that predicted the event of a record."""
+        place = bisect_left(self._version_changes, seq, key=itemgetter(0))
+        return self._version_changes[place - 1][1] if place else None
 
     # ------------------------------------------------------------------------------------------------- predict
 
@@ -157,7 +180,12 @@ class ServedModel:
         y = plain_prediction(self.title, self.model.predict_one(x))
         if self.role is roles.REGRESSOR and (isinstance(y, bool) or not isinstance(y, (int, float, type(None)))):
             raise InvalidType(f"{self.title}: a regressor must predict a number, got {type(y).__name__}")
-        return Prediction(y)
+        return Prediction(y, None, self._interval(x) if self.has_interval else None)
+
+    def _interval(self, x: Any) -> list[float] | None:
+        """The interval of a prediction; None while the model knows none."""
+        ends = [float(end) for end in self.model.predict_interval_one(x)]
+        return ends if all(abs(end) < _LARGEST_END for end in ends) else None
 
     def _own(self, x: Any) -> Any:
         """The features for this model alone: a learner written in Python may change them."""
@@ -317,6 +345,17 @@ class ServedModel:
         self.drifts.append({"seq": seq, "time": time, "scored": self.scored})
         del self.drifts[:-_MOST_DRIFTS]
 
+    def contains(self, error: BaseException) -> bool:
+        """Whether an exception of the learner concerns only its request or record.
+
+        A learner written in Python may exit, or use a library that panics, which would end a thread of the server.
+        """
+        if isinstance(error, Exception):
+            return True
+        # In the main thread, which replays the log at the start, it is the user who interrupts.
+        is_user = isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+        return not self.is_native and not is_user
+
     # -------------------------------------------------------------------------------------------------- report
 
     def metric_named(self, name: str | None) -> Any:
@@ -346,6 +385,7 @@ class ServedModel:
             "unscored": self.unscored,
             "versions": self.versions,
             "version": self._version,
+            "version_changes": self._version_changes,
             "drifts": self.drifts,
             "drift_count": self.drift_count,
             "curve": self.curve.describe(),
@@ -369,6 +409,9 @@ class ServedModel:
     def _restore(self, data: dict[str, Any], parts: dict[str, bytes]) -> None:
         self.seq, self.learned, self.versions = data["seq"], data["learned"], dict(data["versions"])
         self._version = data["version"]
+        # Snapshots of the first release have no changes.
+        changes = data.get("version_changes") or [(seq, name) for name, seq in self.versions.items()]
+        self._version_changes = [(seq, name) for seq, name in changes]
         self.scored, self.unscored = data["scored"], data["unscored"]
         self.drifts, self.curve = list(data["drifts"]), Curve.of(data["curve"])
         self.drift_count = data["drift_count"]
@@ -389,7 +432,7 @@ def prediction_of(body: dict[str, Any], model: str) -> Prediction | None:
     if proba is not None:
         proba = [(label, p) for label, p in proba]
     # The constructor of the named tuple takes twice as long.
-    prediction: Prediction = tuple.__new__(Prediction, (body.get("y"), proba))
+    prediction: Prediction = tuple.__new__(Prediction, (body.get("y"), proba, body.get("i")))
     return prediction
 
 

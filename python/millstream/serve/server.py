@@ -157,6 +157,8 @@ class Server:
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._was_started = False
+        self._stopping = threading.Lock()
+        self._is_draining = False
 
     # ------------------------------------------------------------------------------------------- start and stop
 
@@ -225,6 +227,17 @@ class Server:
 
     def stop(self, timeout: float = 30.0) -> None:
         """Finish the requests in flight, commit the proposed records, write a snapshot, and stop."""
+        with self._stopping:
+            self._stop(timeout)
+
+    def drain(self) -> None:
+        """Stop in another thread; `serve_forever` returns when the server has stopped."""
+        self.is_ready = False
+        if not self._is_draining:
+            self._is_draining = True
+            threading.Thread(target=self.stop, name="millstream-drain", daemon=True).start()
+
+    def _stop(self, timeout: float) -> None:
         if self._ended.is_set() or not self._was_started:
             self._ended.set()
             self.engine.stop()
@@ -252,7 +265,7 @@ class Server:
         if not self._was_started:
             self.start()
         collect_rarely()
-        while not signalled:
+        while not signalled and not self._is_draining:
             time.sleep(0.1)
             if self._failure is not None:
                 print(f"millstream serve: {self._failure}", file=sys.stderr)  # noqa: T201

@@ -84,7 +84,9 @@ class Shortcut:
 
 
 def _has_one_value(served: ServedModel) -> bool:
-    """Whether a prediction has no probabilities beside it."""
+    """Whether a prediction has neither probabilities nor an interval beside it."""
+    if served.has_interval:
+        return False
     return not served.wants_proba or served.role in (roles.ANOMALY_DETECTOR, roles.FORECASTER)
 
 

@@ -6,10 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::key_cache::{KeyCache, KEY_CACHE};
+use super::predict_body::MOST_FEATURES;
 use crate::errors::{raise, shown};
-
-/// Limit of the keys of an object, as in the signatures below.
-const MAX_KEYS: usize = 100_000;
 
 /// The value of a JSON text. `max_keys` limits the keys of each object.
 #[pyfunction]
@@ -38,9 +36,10 @@ pub fn parse_json_with_raw<'py>(
     parsed.map_err(|error: Error| error.raised(py))
 }
 
-/// The value of a member, and its text as given, if the text is a valid object with no other member.
+/// The value of a member, and its text as given, if the text is a valid object with no other member and no object in it
+/// has more keys than a request may have features.
 pub fn only_member<'a, 'py>(py: Python<'py>, bytes: &'a [u8], name: &str) -> Option<(Bound<'py, PyAny>, &'a str)> {
-    with_builder(py, MAX_KEYS, |builder| {
+    with_builder(py, MOST_FEATURES, |builder| {
         let mut reader = Reader::new(bytes)?;
         let is_object = reader.value()? == Token::BeginObject;
         if !is_object || reader.first_key()?.as_deref() != Some(name) {

@@ -9,6 +9,8 @@ use millstream_core::draft::{Draft, Given};
 use millstream_core::json::{Number, Reader, Token};
 use millstream_core::schema::{FeatureKind, Name, Schema};
 
+/// Maximum number of features of a request, as in `python/millstream/serve/api/fields.py`.
+pub const MOST_FEATURES: usize = 50_000;
 /// Maximum length of a client's id, in characters.
 const LONGEST_ID: usize = 128;
 /// Maximum number of unknown features of a request, which are compared with each other.
@@ -58,13 +60,18 @@ impl<'a> PredictBody<'a> {
     }
 }
 
-/// Skip an object of scalars.
+/// Skip an object of at most `MOST_FEATURES` scalars.
 fn skip_object(reader: &mut Reader<'_>) -> Option<()> {
     if reader.value().ok()? != Token::BeginObject {
         return None;
     }
     let mut next = reader.first_key().ok()?;
+    let mut count = 0;
     while next.is_some() {
+        count += 1;
+        if count > MOST_FEATURES {
+            return None;
+        }
         if matches!(reader.value().ok()?, Token::BeginObject | Token::BeginArray) {
             return None;
         }
@@ -221,6 +228,16 @@ mod tests {
         ] {
             assert_eq!(PredictBody::read(body.as_bytes()), None, "{body}");
         }
+    }
+
+    #[test]
+    fn too_many_features_are_left_to_python() {
+        let body = |count: usize| {
+            let features: Vec<String> = (0..count).map(|feature| format!("\"f{feature}\":1")).collect();
+            format!("{{\"x\":{{{}}}}}", features.join(","))
+        };
+        assert!(PredictBody::read(body(MOST_FEATURES).as_bytes()).is_some());
+        assert_eq!(PredictBody::read(body(MOST_FEATURES + 1).as_bytes()), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ from millstream._core import IdRange, parse_json, predict_lines, write_json
 from millstream._native import Columns, predict_columns
 from millstream.errors import MillstreamError
 from millstream.serve.api.bodies import MOST_ITEMS, Batch, batch_of, column_bytes, is_lines, table_of
-from millstream.serve.api.fields import checked_object, event_time, features, optional_id
+from millstream.serve.api.fields import MOST_FEATURES, checked_object, event_time, features, optional_id
 from millstream.serve.api.operation import WAIT, Operation, stream_of
 from millstream.serve.api.predictions import (
     MEMBERS,
@@ -67,7 +67,7 @@ class _Examples:
         in_flight = call.server.engine.committer.in_flight
         errors = batch.errors
         for index, body in enumerate(batch.items):
-            if type(body) is dict and len(body) == 1 and type(body.get("x")) is dict and index not in errors:
+            if _is_common(body) and index not in errors:
                 self.ids.append(next(fresh))
             else:
                 try:
@@ -103,6 +103,14 @@ class _Examples:
         self.ids = [id for place, id in enumerate(self.ids) if place not in dropped]
         self.bodies = [body for place, body in enumerate(self.bodies) if place not in dropped]
         self.xs = [body["x"] for body in self.bodies]
+
+
+def _is_common(body: Any) -> bool:
+    """Whether an item consists of features only, and needs no further checks."""
+    if type(body) is not dict or len(body) != 1:
+        return False
+    x = body.get("x")
+    return type(x) is dict and len(x) <= MOST_FEATURES
 
 
 def predict_batch(call: Call) -> Reply | None:
@@ -165,9 +173,12 @@ def _predict_lines(call: Call, stream: Stream, served: ServedModel) -> tuple[Rep
 
 
 def _single(server: Any, stream: Stream) -> ServedModel | None:
-    """The model of a stream if it can predict many examples together: native, no route, no probabilities."""
+    """The model of a stream if it can predict many examples together: native, no route, no probabilities or
+    intervals."""
     served: ServedModel | None = server.engine.state.models.get(stream.name)
     if served is None or stream.name in server.engine.state.routes or not served.is_native or served.wants_proba:
+        return None
+    if served.has_interval:
         return None
     return served if served.role in (roles.CLASSIFIER, roles.REGRESSOR) else None
 

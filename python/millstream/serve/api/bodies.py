@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from millstream._core import parse_json_lines, write_json
 from millstream.serve.api.fields import json_body
+from millstream.serve.api.infinite_labels import or_infinite, with_infinite_lines
 from millstream.serve.api.tables import checked_table, infinite_rows
 from millstream.serve.batches import arrow_rows
 from millstream.serve.formats import ARROW, NDJSON, batch_bytes
@@ -83,10 +84,12 @@ def batch_of(call: Call, members: tuple[str, ...]) -> Batch:
     kind = call.content_type
     if is_lines(call):
         values, errors = parse_json_lines(call.request.body)
+        if errors and "y" in members:
+            with_infinite_lines(call.request.body, values, errors)
         return Batch(NDJSON, values, errors)
     if kind in _ARROW_NAMES:
         return Batch(ARROW, *_arrow_items(call.request.body, members))
-    value = json_body(call)
+    value = or_infinite(call.request.body, lambda: json_body(call)) if "y" in members else json_body(call)
     if not isinstance(value, list):
         raise Problem(422, "invalid", f"body: must be an array of objects, or NDJSON as {NDJSON}")
     return Batch(JSON, value)
@@ -97,7 +100,8 @@ def _arrow_items(data: bytes, members: tuple[str, ...]) -> tuple[list[Any], dict
     members; in predictions, all others are features."""
     table = checked_table(data, MOST_ITEMS)
     own = [name for name in table.column_names if name in members and name != "x"]
-    rows, wrong = arrow_rows(table), infinite_rows(table)
+    # A label that is infinite is refused later, and counted.
+    rows, wrong = arrow_rows(table), infinite_rows(table.drop_columns(["y"]) if "y" in own else table)
     if "x" in members and "y" not in members:
         rows = [
             {name: row[name] for name in own if name in row}

@@ -47,6 +47,7 @@ _MODEL_READY = Description("Open Inference Protocol", reply="ModelReady")
 DESCRIPTIONS: dict[str, Description] = {
     "GET /healthz": Description("Server", reply="Health"),
     "GET /readyz": Description("Server", reply="Health"),
+    "POST /v1/admin/drain": Description("Server", reply="Draining", has_200=False),
     "GET /openapi.json": Description("Server", reply=None),
     "GET /metrics": Description("Server", reply="text/plain"),
     "GET /v1/live": Description("Server", reply=EVENT_STREAM),

@@ -28,9 +28,19 @@ def get_event(call: Call) -> Reply:
         raise Problem(404, "unknown-event", f"no event {id!r} is remembered")
     entry = Entry(*found)
     shown: dict[str, Any] = {"id": id, "seq": entry.seq, "time": entry.time / 1000, "x": event.x}
-    for key, name in (("y", "y"), ("p", "proba"), ("m", "models"), ("s", "served_by"), ("t", "trace")):
+    for key, name in (
+        ("y", "y"),
+        ("p", "proba"),
+        ("i", "interval"),
+        ("m", "models"),
+        ("s", "served_by"),
+        ("t", "trace"),
+    ):
         if key in event.body:
             shown[name] = event.body[key]
+    if "y" in shown or "models" in shown:
+        served = engine.state.models.get(event.body.get("s", stream.name))
+        shown["version"] = None if served is None else served.version_at(entry.seq)
     if "ts" in event.body:
         shown["ts"] = event.body["ts"] / 1000
     over = engine.state.time - entry.time > stream.policy.window_ms

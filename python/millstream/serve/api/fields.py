@@ -13,7 +13,9 @@ from millstream.serve.names import check_id
 from millstream.serve.requests import JSON, Call, Problem
 
 __all__ = [
+    "MOST_FEATURES",
     "as_json",
+    "check_number",
     "event_time",
     "features",
     "json_body",
@@ -23,6 +25,8 @@ __all__ = [
     "weight",
 ]
 
+#: Maximum number of features of an example.
+MOST_FEATURES = 50_000
 #: A client's clock may be ahead of the server's by this many milliseconds. A later time is taken for an error.
 _AHEAD = 3_600_000
 
@@ -74,7 +78,14 @@ def features(value: Any, where: str = "x") -> dict[str, Any]:
     if not isinstance(value, dict):
         found = "it is missing" if value is None else f"got {typed(value)}"
         raise Problem(422, "invalid", f"{where}: must be an object of features, {found}")
+    check_number(len(value), where)
     return value
+
+
+def check_number(number: int, where: str) -> None:
+    """Refuse too many features."""
+    if number > MOST_FEATURES:
+        raise Problem(422, "invalid", f"{where}: at most {MOST_FEATURES} features, got {number}")
 
 
 def optional_id(body: dict[str, Any]) -> str | None:

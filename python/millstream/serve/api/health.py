@@ -46,7 +46,14 @@ def readyz(call: Call) -> Reply:
     return Reply.json(found)
 
 
+def drain(call: Call) -> Reply:
+    """Stop the server as after SIGTERM: requests in flight are answered, and a snapshot is written."""
+    call.server.drain()
+    return Reply.json({"draining": True}, 202)
+
+
 OPERATIONS = (
     Operation("GET", "/healthz", healthz, None, "Is the server alive?"),
     Operation("GET", "/readyz", readyz, None, "Is the server ready?", {503: "not ready"}),
+    Operation("POST", "/v1/admin/drain", drain, "admin", "Stop the server", {202: "the server is stopping"}),
 )

@@ -12,6 +12,7 @@ from typing import Any
 import millstream
 from millstream import roles
 from millstream.serve.api.fields import as_json, checked_object, json_body
+from millstream.serve.api.infinite_labels import or_infinite
 from millstream.serve.api.labels import label_of, label_reply, outcome_members
 from millstream.serve.api.operation import Operation, stream_of
 from millstream.serve.api.predictions import Answered, event_members, predict_all, stored_event
@@ -169,7 +170,8 @@ def _proposal(call: Call, stream: Stream, new: list[tuple[str, dict[str, Any], A
 def feedback(call: Call) -> Reply | None:
     """Labels of inferred examples: `id` and `y`, or a list `y` with the id of a request or with `ids`."""
     stream = stream_of(call)
-    body = checked_object(json_body(call), ("id", "ids", "y", "weight", "ts"))
+    given = or_infinite(call.request.body, lambda: json_body(call))
+    body = checked_object(given, ("id", "ids", "y", "weight", "ts"))
     ids, ys = body.get("ids"), body.get("y")
     if (ids is None) == (body.get("id") is None):
         raise Problem(422, "invalid", "id: give either id or ids")
@@ -192,7 +194,8 @@ def feedback(call: Call) -> Reply | None:
 
     def answer(outcomes: Any) -> None:
         if isinstance(outcomes, BaseException) or is_single:
-            reply = label_reply(outcomes if isinstance(outcomes, BaseException) else outcomes[0], ids[0])
+            outcome = outcomes if isinstance(outcomes, BaseException) else outcomes[0]
+            reply = label_reply(call, stream, outcome, ids[0])
             call.respond(_with_error(reply))
             return
         results = [

@@ -8,7 +8,8 @@ from typing import Any
 from millstream.errors import MillstreamError
 from millstream.serve.api.bodies import batch_of
 from millstream.serve.api.fields import checked_object, event_time, features, json_body, weight
-from millstream.serve.api.operation import Operation, stream_of
+from millstream.serve.api.infinite_labels import or_infinite
+from millstream.serve.api.operation import LABEL_WAIT, Operation, stream_of
 from millstream.serve.api.predictions import item_problem
 from millstream.serve.fates import Fate, Outcome
 from millstream.serve.names import check_id
@@ -16,6 +17,7 @@ from millstream.serve.problems import problem_of
 from millstream.serve.proposal import Proposal
 from millstream.serve.records import Kind
 from millstream.serve.requests import Call, Problem, Reply
+from millstream.serve.stream import Stream
 from millstream.serve.trace_context import trace_of
 
 __all__ = ["OPERATIONS", "label_reply", "outcome_members"]
@@ -36,7 +38,7 @@ _KINDS = {
 
 
 def label_of(body: dict[str, Any], now: int) -> dict[str, Any]:
-    """The members of a label that are stored."""
+    """The members of a label that are stored. One that is not finite is stored as the reason to refuse it, `q`."""
     if "y" not in body:
         raise Problem(422, "invalid", "y: it is missing")
     y = body["y"]
@@ -44,9 +46,9 @@ def label_of(body: dict[str, Any], now: int) -> dict[str, Any]:
         raise Problem(422, "invalid", "y: must be a bool, number or string")
     if isinstance(y, str) and len(y) > _LONGEST_LABEL:
         raise Problem(422, "invalid", f"y: must have at most {_LONGEST_LABEL} characters, got {len(y)}")
-    if isinstance(y, float) and not math.isfinite(y):
-        raise Problem(422, "invalid", f"y: must be finite, got {y}")
     label: dict[str, Any] = {"y": y}
+    if isinstance(y, float) and not math.isfinite(y):
+        label = {"y": None, "q": f"y: must be a finite number, got {y}"}
     w = weight(body)
     if w != 1.0:
         label["w"] = w
@@ -61,15 +63,15 @@ def label_of(body: dict[str, Any], now: int) -> dict[str, Any]:
 def outcome_members(outcome: Outcome) -> dict[str, Any]:
     """The members of a reply about one label."""
     fate = outcome.fate
-    found: dict[str, Any] = {"fate": fate.word, "seq": outcome.seq}
-    if fate is _LEARNED or fate is _SCORED:
-        found["applied"] = True
-    elif fate is _DUPLICATE:
-        found["duplicate"] = True
-    return found
+    return {
+        "fate": fate.word,
+        "seq": outcome.seq,
+        "applied": fate is _LEARNED or fate is _SCORED,
+        "duplicate": fate is _DUPLICATE,
+    }
 
 
-def label_reply(outcome: Any, id: str | None) -> Reply:
+def label_reply(call: Call, stream: Stream, outcome: Any, id: str | None) -> Reply:
     """The reply about one label."""
     if isinstance(outcome, BaseException):
         return problem_of(outcome).reply()
@@ -77,14 +79,18 @@ def label_reply(outcome: Any, id: str | None) -> Reply:
         detail = outcome.reason or outcome.fate.word
         more = {"id": id, **outcome_members(outcome)}
         return Problem(outcome.fate.status, _KINDS[outcome.fate], detail, **more).reply()
-    return Reply.json({"id": id, **outcome_members(outcome)}, outcome.fate.status)
+    state = call.server.engine.state
+    route = state.routes.get(stream.name)
+    served = state.models.get(stream.name if route is None else route.champion)
+    members = {**outcome_members(outcome), "version": None if served is None else served.version}
+    return Reply.json({"id": id, **members}, outcome.fate.status)
 
 
 def put_label(call: Call) -> Reply | None:
     """The label of one event."""
     stream = stream_of(call)
     id = check_id(call.values["id"])
-    body = checked_object(json_body(call), _MEMBERS)
+    body = checked_object(or_infinite(call.request.body, lambda: json_body(call)), _MEMBERS)
     label = label_of(body, call.server.engine.clock.now())
     if call.span is not None:
         call.span.link([trace_of(call, stream, id)])
@@ -96,7 +102,7 @@ def put_label(call: Call) -> Reply | None:
         "",
         parsed=label,
         sent=len(call.request.body),
-        answer=lambda outcome: respond(label_reply(outcome, id)),
+        answer=lambda outcome: respond(label_reply(call, stream, outcome, id)),
     )
     call.server.engine.committer.propose(proposal)
     return None
@@ -134,7 +140,7 @@ def post_labels(call: Call) -> Reply | None:
 
     def answer(outcomes: Any) -> None:
         if isinstance(outcomes, BaseException):
-            call.respond(label_reply(outcomes, None))
+            call.respond(problem_of(outcomes).reply())
             return
         found = iter(zip(labels, outcomes, strict=True))
         call.respond(batch.reply([_item(*next(found)) if each is None else each for each in results]))
@@ -169,7 +175,13 @@ _STATUSES = {
 
 OPERATIONS = (
     Operation(
-        "PUT", "/v1/models/{model}/labels/{id}", put_label, "label", "Send the label of an event", _STATUSES
+        "PUT",
+        "/v1/models/{model}/labels/{id}",
+        put_label,
+        "label",
+        "Send the label of an event",
+        _STATUSES,
+        LABEL_WAIT,
     ),
     Operation(
         "POST",
@@ -178,5 +190,6 @@ OPERATIONS = (
         "label",
         "Send labels of many events: a JSON array, NDJSON or Arrow IPC",
         {400: "malformed body", 503: "not accepted", 507: "the disk is full"},
+        LABEL_WAIT,
     ),
 )

@@ -129,14 +129,27 @@ def import_model(call: Call) -> Reply:
 
 
 def export_model(call: Call) -> Reply:
-    """The model as a file that `millstream.load` reads."""
+    """The model as a file that `millstream.load` reads, or as an ONNX file, which only predicts."""
     served = model_of(call)
     if not served.is_native:
         raise Problem(409, "not-exportable", f"{served.title} is written in Python and cannot be saved as data")
+    is_onnx = call.query().get("format") == "onnx"
     with call.server.engine.committer.reading():
         data, seq = served.model.to_bytes(), served.seq
-    disposition = f'attachment; filename="{served.name}.ms"'
+    if is_onnx:
+        data = _onnx(millstream.from_bytes(data))
+    disposition = f'attachment; filename="{served.name}.{"onnx" if is_onnx else "ms"}"'
     return Reply(200, data, OCTETS, (("content-disposition", disposition), ("millstream-seq", str(seq))))
+
+
+def _onnx(model: Any) -> bytes:
+    from millstream.export.onnx_file import onnx_bytes
+    from millstream.export.translation import translate
+
+    try:
+        return onnx_bytes(translate(model))
+    except MillstreamError as error:
+        raise Problem(409, "not-exportable", str(error)) from None
 
 
 def delete_model(call: Call) -> Reply:
@@ -167,6 +180,14 @@ _UNKNOWN = {404: "unknown model"}
 
 _CURVE = {"curve": Parameter("With `1`, the reply includes the curve of the metrics.", "1", ("0", "1"))}
 
+_FORMAT = {
+    "format": Parameter(
+        "`onnx` is a file that only predicts; `millstream`, the default, continues to learn.",
+        "millstream",
+        ("millstream", "onnx"),
+    )
+}
+
 OPERATIONS = (
     Operation("GET", "/v1/models", list_models, "metrics", "List models and routes", reads_state=True),
     Operation(
@@ -177,6 +198,14 @@ OPERATIONS = (
     ),
     Operation("DELETE", "/v1/models/{model}", delete_model, "admin", "Delete a model", {404: "unknown model"}),
     Operation("PUT", "/v1/models/{model}/policy", put_policy, "admin", "Change the label policy"),
-    Operation("GET", "/v1/models/{model}/export", export_model, "admin", "Download a model", reads_state=True),
+    Operation(
+        "GET",
+        "/v1/models/{model}/export",
+        export_model,
+        "admin",
+        "Download a model",
+        query=_FORMAT,
+        reads_state=True,
+    ),
     Operation("POST", "/v1/models/{model}/import", import_model, "admin", "Upload a saved model", _BYTES),
 )

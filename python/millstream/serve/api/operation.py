@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from millstream.serve.requests import Call, Problem, Reply
 from millstream.serve.stream import Stream
 
-__all__ = ["WAIT", "Operation", "Parameter", "check_query", "stream_of"]
+__all__ = ["LABEL_WAIT", "WAIT", "Operation", "Parameter", "check_query", "stream_of"]
 
 
 class Parameter(NamedTuple):
@@ -27,6 +27,9 @@ class Parameter(NamedTuple):
 _ON_DISK = "With `durable`, the reply is sent after the event is on disk."
 #: The parameter of predictions.
 WAIT = {"wait": Parameter(_ON_DISK, "durable", ("durable",))}
+_APPLIED = "The reply to a label is always sent after the label is on disk and applied."
+#: The parameter of labels.
+LABEL_WAIT = {"wait": Parameter(_APPLIED, "durable", ("durable", "applied"))}
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,18 @@ class Answered:
         found["y"] = prediction.y
         if prediction.proba is not None:
             found["proba"] = {_key(label): p for label, p in prediction.proba}
+        if prediction.interval is not None:
+            found["interval"] = prediction.interval
         return found
 
 
 def _members(prediction: Prediction) -> dict[str, Any]:
-    return {"y": prediction.y} if prediction.proba is None else {"y": prediction.y, "p": prediction.proba}
+    found = {"y": prediction.y}
+    if prediction.proba is not None:
+        found["p"] = prediction.proba
+    if prediction.interval is not None:
+        found["i"] = prediction.interval
+    return found
 
 
 def _key(label: Any) -> str:
@@ -105,7 +112,9 @@ def predicted(served: ServedModel, x: dict[str, Any]) -> Prediction:
         return _predicted_by_python(served, x)
     except (MillstreamError, Problem):
         raise
-    except Exception as error:  # a learner written in Python may raise anything
+    except BaseException as error:  # a learner written in Python may raise anything
+        if not served.contains(error):
+            raise
         detail = f"{served.title} raised {type(error).__name__}: {error}"[:500]
         raise Problem(500, "learner-failed", detail) from None
 
@@ -189,6 +198,8 @@ def _repeated(call: Call, stream: Stream, id: str, x: dict[str, Any]) -> Reply |
     name = event.body.get("s", stream.name)
     prediction = prediction_of(event.body, name)
     reply = {"id": id, "model": name, "seq": event.seq, "y": None if prediction is None else prediction.y}
+    if prediction is not None and prediction.interval is not None:
+        reply["interval"] = prediction.interval
     return Reply.json(reply | {"stored": True, "repeated": True})
 
 

@@ -63,7 +63,17 @@ _PROBLEM = _object(
     detail=_STRING,
 )
 _LABEL_MEMBERS: dict[str, Any] = {"y": _LABEL, "weight": _WEIGHT, "ts": _TIME, "x": _X}
-_RESULT: dict[str, Any] = {"fate": _FATE, "seq": _SEQ, "applied": _BOOL, "duplicate": _BOOL}
+_RESULT: dict[str, Any] = {
+    "fate": _FATE,
+    "seq": _SEQ,
+    "applied": _described("boolean", "Whether this label was learned or scored."),
+    "duplicate": _described("boolean", "Whether the same label was received before."),
+}
+_INTERVAL = _described(
+    "array",
+    "The ends of the interval that contains the target with a probability of 0.9.",
+    items={"type": "number"},
+)
 _PREDICTION = _object(
     "id seq y",
     about="A prediction. `seq` is the last record that the model had learned.",
@@ -74,6 +84,7 @@ _PREDICTION = _object(
     seq=_SEQ,
     y=_described(["boolean", "number", "string", "array", "null"], "The prediction; null before the first label."),
     proba=_described("object", "Probability of each class.", additionalProperties={"type": "number"}),
+    interval=_INTERVAL,
     stored=_described("boolean", "Whether the event was passed to the log."),
     repeated=_described("boolean", "Whether this id was predicted before: y is the first prediction."),
 )
@@ -118,6 +129,7 @@ SCHEMAS: dict[str, Schema] = {
     "Features": _described(
         "object", "Features by name: numbers, strings, booleans, and null for a missing value."
     ),
+    "Draining": _object("draining", draining=_BOOL),
     "Health": _object("status", status=_STRING, seq=_SEQ),
     "PredictRequest": _object("x", closed=True, **_PREDICT_MEMBERS, defer=_DEFER),
     "PredictItem": _object("x", closed=True, **_PREDICT_MEMBERS),
@@ -128,7 +140,9 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "LabelRequest": _object("y", closed=True, **_LABEL_MEMBERS),
     "LabelItem": _object("id y", closed=True, id=_ID, **_LABEL_MEMBERS),
-    "LabelResult": _object("fate seq", id={"type": ["string", "null"]}, **_RESULT),
+    "LabelResult": _object(
+        "fate seq applied duplicate", id={"type": ["string", "null"]}, version=_OPTIONAL_STRING, **_RESULT
+    ),
     "LabelItemResult": {
         "anyOf": [_object("id status fate", id=_ID, status=_COUNT, detail=_STRING, **_RESULT), ref("ItemProblem")]
     },
@@ -140,6 +154,7 @@ SCHEMAS: dict[str, Schema] = {
         time={"type": "number"},
         x=_X,
         y=_ANY,
+        version=_OPTIONAL_STRING,
         label={"type": "string", "enum": ["waiting", "labelled", "window over"]},
         label_seq=_SEQ,
         ts={"type": "number"},

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream._echo import quoted
+from millstream.serve.api.fields import check_number
 from millstream.serve.batches import is_arrow_file, read_arrow
 from millstream.serve.requests import Problem
 
@@ -42,6 +43,7 @@ def checked_table(data: bytes, most_rows: int) -> pa.Table:
             elif _is_compressed(message):
                 raise Problem(415, "unsupported-encoding", "body: Arrow buffers must not be compressed")
         table = read_arrow(data)
+        check_number(table.num_columns, "body")
         if table.num_rows > most_rows:
             raise Problem(413, "body-too-large", f"body: at most {most_rows} items, got {table.num_rows}")
         shares_text = _known_schemas.get(header)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from millstream._echo import quoted, typed
-from millstream.serve.api.fields import as_json, checked_object
+from millstream.serve.api.fields import as_json, check_number, checked_object
 from millstream.serve.requests import Problem
 from millstream.serve.served_model import Prediction
 
@@ -45,6 +45,7 @@ def examples(inputs: Any) -> list[dict[str, Any]]:
             if name in columns:
                 raise Problem(422, "invalid", f"{where}: feature {quoted(name)} is in two tensors")
             columns[name] = [row[place] for row in rows]
+        check_number(len(columns), "inputs")
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
