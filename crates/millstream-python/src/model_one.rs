@@ -16,7 +16,7 @@ use crate::dicts::Reading;
 use crate::errors::{raise, OrRaise};
 use crate::part::{Guarded, Part};
 use crate::targets::{OneTarget, Weight};
-use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+use crate::thread_buffers::{with_thread_buffers, ThreadBuffers};
 
 /// Read `x` into a draft under the read lock, and continue with it.
 fn with_read<R>(
@@ -25,18 +25,19 @@ fn with_read<R>(
     work: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = x.py();
-    let mut buffers = thread_buffers();
-    if let Ok(dict) = x.cast_exact::<PyDict>() {
-        let guarded = part.read(py)?;
-        if guarded.read_dict::<Root>(dict, &mut buffers.draft)? != Reading::NotPlain {
-            return work(&guarded, guarded.held(py)?, &mut buffers);
+    with_thread_buffers(|buffers| {
+        if let Ok(dict) = x.cast_exact::<PyDict>() {
+            let guarded = part.read(py)?;
+            if guarded.read_dict::<Root>(dict, &mut buffers.draft)? != Reading::NotPlain {
+                return work(&guarded, guarded.held(py)?, buffers);
+            }
         }
-    }
-    // Reading may run Python code, which may use this model: not under the lock.
-    let dict = part.plain_dict(x)?;
-    let guarded = part.read(py)?;
-    guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
-    work(&guarded, guarded.held(py)?, &mut buffers)
+        // Reading may run Python code, which may use this model: not under the lock.
+        let dict = part.plain_dict(x)?;
+        let guarded = part.read(py)?;
+        guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+        work(&guarded, guarded.held(py)?, buffers)
+    })
 }
 
 /// Read `x` into a draft under the write lock, learn it, and create the objects of new names and labels.
@@ -47,29 +48,30 @@ fn with_write<R>(
     then: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = x.py();
-    let mut buffers = thread_buffers();
-    let mut guarded = part.write(py)?;
-    let dict = x.cast_exact::<PyDict>().ok();
-    let reading = match dict {
-        Some(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
-        None => Reading::NotPlain,
-    };
-    if reading == Reading::NotPlain {
-        drop(guarded);
-        let dict = part.plain_dict(x)?;
-        guarded = part.write(py)?;
-        guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
-    }
-    let model = guarded.held_mut::<Root>(py)?;
-    let (features, classes) = (model.schema().len(), model.labels().known());
-    learn(model, &mut buffers)?;
-    if model.schema().len() != features || model.labels().known() != classes {
-        guarded.sync_names(py)?;
-    }
-    if let (Reading::ByText, Some(dict)) = (reading, dict) {
-        guarded.adopt_keys::<Root>(dict);
-    }
-    then(&guarded, guarded.held(py)?, &mut buffers)
+    with_thread_buffers(|buffers| {
+        let mut guarded = part.write(py)?;
+        let dict = x.cast_exact::<PyDict>().ok();
+        let reading = match dict {
+            Some(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
+            None => Reading::NotPlain,
+        };
+        if reading == Reading::NotPlain {
+            drop(guarded);
+            let dict = part.plain_dict(x)?;
+            guarded = part.write(py)?;
+            guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+        }
+        let model = guarded.held_mut::<Root>(py)?;
+        let (features, classes) = (model.schema().len(), model.labels().known());
+        learn(model, buffers)?;
+        if model.schema().len() != features || model.labels().known() != classes {
+            guarded.sync_names(py)?;
+        }
+        if let (Reading::ByText, Some(dict)) = (reading, dict) {
+            guarded.adopt_keys::<Root>(dict);
+        }
+        then(&guarded, guarded.held(py)?, buffers)
+    })
 }
 
 /// Learn one example.
