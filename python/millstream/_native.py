@@ -114,7 +114,10 @@ def _transform_many(self: Any, X: Any) -> Any:
     rows = self._take_apart(X)
     if rows[0] == "dicts":
         return [self.transform_one(x) for x in rows[1]]
-    names, matrix, nominal = self._transform_many(rows)
+    transformed = self._transform_many(rows)
+    if len(transformed) == 4:
+        return Sparse(*transformed)
+    names, matrix, nominal = transformed
     return _frames.give_back(names, matrix, nominal, like=X)
 
 

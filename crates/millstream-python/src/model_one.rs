@@ -7,6 +7,7 @@ use millstream_core::held::{self, Root};
 use millstream_core::row::{Row, Value, Want};
 use millstream_core::schema::{Name, Schema};
 use millstream_core::task::{Answer, Truth};
+use millstream_core::transformer::Zeros;
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
@@ -158,7 +159,7 @@ pub fn kneighbors<'py>(part: &Part, x: &Bound<'py, PyAny>, most: Option<usize>) 
                     Truth::Number(number) => PyFloat::new(py, number).into_any().unbind(),
                     Truth::None => py.None(),
                 };
-                match transformed(py, model.schema(), row, false) {
+                match transformed(py, model.schema(), row, Zeros::Written) {
                     Ok(features) => found.push((distance, age, features, truth, weight)),
                     Err(error) => failed = Some(error),
                 }
@@ -188,10 +189,10 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             }
         }
         if let Some(schema) = model.fixed_output() {
-            return transformed(py, schema, buffers.row.row(), model.omits_zeros());
+            return transformed(py, schema, buffers.row.row(), model.zeros());
         }
         let schema = model.output().or_raise(py)?;
-        transformed(py, &schema, buffers.row.row(), model.omits_zeros())
+        transformed(py, &schema, buffers.row.row(), model.zeros())
     })
 }
 
@@ -261,13 +262,8 @@ fn transformed_in_place<'py>(
     Ok(Some(dict))
 }
 
-/// A transformed row as a dict, without missing values, and with the zeros of a sparse row unless they are omitted.
-fn transformed<'py>(
-    py: Python<'py>,
-    schema: &Schema,
-    row: Row<'_>,
-    omits_zeros: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+/// A transformed row as a dict, without missing values, and with its zeros unless they are omitted.
+fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>, zeros: Zeros) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;
     let mut put = |slot: usize, value: Value| {
@@ -285,8 +281,13 @@ fn transformed<'py>(
         failed = failed.take().or(set.err());
     };
     match row {
-        Row::Sparse(sparse) if !omits_zeros => (0..sparse.width).for_each(|slot| {
+        Row::Sparse(sparse) if zeros == Zeros::Written => (0..sparse.width).for_each(|slot| {
             if let Some(value) = row.get(slot) {
+                put(slot, value);
+            }
+        }),
+        Row::Plain(_) | Row::Mixed(..) if zeros != Zeros::Written => row.each(|slot, value| {
+            if value != Value::Number(0.0) {
                 put(slot, value);
             }
         }),
