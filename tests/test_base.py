@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import html.parser
 import inspect
 import pickle
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import anomaly, base, drift, linear_model, multiclass, optim, preprocessing, verbs
+from millstream import anomaly, base, drift, linear_model, metrics, multiclass, optim, preprocessing, verbs
 from millstream.errors import InvalidType
 
 
@@ -131,6 +132,37 @@ def test_copies_are_independent(model: Any) -> None:
         before = pickle.dumps(model)
         other.learn_one(ROWS[0], "y")
         assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "model",
+    [linear_model.LogisticRegression(), preprocessing.StandardScaler() | Majority(), metrics.Accuracy()],
+    ids=repr,
+)
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_have_the_assigned_attributes(model: Any, make: Any) -> None:
+    model = model.clone()
+    assert vars(make(model)).keys() == vars(model).keys()
+    model.note = ["seen"]
+    assert make(model).note == ["seen"]
+
+
+def _compiled() -> list[Any]:
+    scaled = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    return [scaled, linear_model.LogisticRegression(), drift.Retrain(scaled, drift.ADWIN()), metrics.Accuracy()]
+
+
+@pytest.mark.parametrize("model", _compiled(), ids=repr)
+def test_compiled_components_have_no_attribute_dict_that_slows_method_calls(model: Any) -> None:
+    def has_dict(part: Any) -> bool:
+        return any(isinstance(each, dict) for each in gc.get_referents(part))
+
+    copies = [model, model.clone(), copy.copy(model), model.copy(), pickle.loads(pickle.dumps(model))]
+    copies.append(millstream.from_bytes(model.to_bytes()))
+    assert [has_dict(each) for each in copies] == [False] * len(copies)
+    model.note = 1
+    del model.note
+    assert vars(model) == {}
 
 
 def test_a_clone_that_cannot_know_its_arguments_says_so() -> None:

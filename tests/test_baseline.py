@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 import river.dummy
 import river.stats
 
+import millstream
 from millstream import baseline
+from millstream.errors import InvalidState
 
 LABELS = ["a", "b", "b", "c", "a", "a", "c", "b", "a"]
 
@@ -88,3 +92,15 @@ def test_target_mean_refuses_to_overflow() -> None:
     with pytest.raises(OverflowError, match=r"baseline\.TargetMean"):
         model.learn_one({}, -1.7e308)
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(("count", "total"), [(1e308, 1e308), (5e-324, 5e-324), (0.25, 5e-324), (0.25, 1e308)])
+def test_forged_counts_that_do_not_add_up_are_refused(count: float, total: float) -> None:
+    model = baseline.Prior()
+    for y, w in (("a", 0.25), ("b", 0.75)):
+        model.learn_one({}, y, w)
+    body = model.to_bytes()[:-4]
+    for old, new in ((0.25, count), (0.75, count), (1.0, total)):
+        body = body.replace(struct.pack(">d", old), struct.pack(">d", new))
+    with pytest.raises(InvalidState, match="do not add up"):
+        millstream.from_bytes(body + struct.pack("<I", zlib.crc32(body)))

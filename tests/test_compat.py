@@ -40,7 +40,7 @@ import sklearn.utils
 from sklearn.utils.estimator_checks import check_estimator
 
 import millstream
-from millstream import baseline, compat, linear_model, multiclass, naive_bayes, optim, preprocessing
+from millstream import baseline, compat, compose, linear_model, multiclass, naive_bayes, optim, preprocessing
 from millstream.base import Classifier, Regressor, Transformer
 
 
@@ -533,6 +533,19 @@ def test_a_transformer_names_its_columns():
     half = compat.to_sklearn(Half()).fit(frame)
     assert np.array_equal(half.transform(frame), X / 2)
     assert half.get_feature_names_out().tolist() == ["half a", "half b"]
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_hashed_columns_are_sparse(in_pipeline):
+    X = np.array([[1.0, 2.0], [3.0, 5.0], [5.0, 2.0]])
+    hasher = preprocessing.FeatureHasher(n_features=16)
+    rows = hasher.transform_many(X)
+    wrapped = compat.to_sklearn(compose.Pipeline([hasher]) if in_pipeline else hasher)
+    out = wrapped.fit_transform(X)
+    assert out.shape == (3, 16)
+    assert out.indices.tolist() == rows.indices.tolist()
+    assert out.data.tolist() == rows.values.tolist()
+    assert len(wrapped.get_feature_names_out()) == 16
 
 
 def test_models_of_a_users_own():

@@ -15,10 +15,10 @@ import river.preprocessing
 import river.stats
 
 import millstream
-from millstream import errors, feature_extraction, feature_selection, linear_model, stats
+from millstream import compose, errors, feature_extraction, feature_selection, linear_model, stats
 from millstream.feature_extraction import PolynomialExtender
 from millstream.feature_selection import PoissonInclusion, SelectKBest, VarianceThreshold
-from millstream.preprocessing import FeatureHasher, GaussianRandomProjector, SparseRandomProjector
+from millstream.preprocessing import FeatureHasher, GaussianRandomProjector, SparseRandomProjector, StandardScaler
 
 pytestmark = pytest.mark.linear_algebra
 
@@ -88,6 +88,33 @@ class TestFeatureHasher:
             assert hasher.transform_one(x) == dict(
                 zip(many.indices[start:end].tolist(), many.values[start:end].tolist(), strict=True)
             )
+
+    @pytest.mark.parametrize(
+        "wrap",
+        [
+            lambda hasher: compose.Pipeline([hasher]),
+            lambda hasher: hasher | compose.Select(pattern="*"),
+            lambda hasher: compose.Union([hasher]),
+        ],
+        ids=["Pipeline", "| Select", "Union"],
+    )
+    def test_rows_stay_sparse_in_wrappers(self, wrap: Any) -> None:
+        X = np.random.default_rng(2).normal(size=(20, 3))
+        x = dict(enumerate(X[0].tolist()))
+        alone, model = FeatureHasher(2**20), wrap(FeatureHasher(2**20))
+        model.learn_many(X)
+        found, expected = model.transform_many(X), alone.transform_many(X)
+        assert found.width == 2**20
+        for name in ("starts", "indices", "values"):
+            assert np.array_equal(getattr(found, name), getattr(expected, name))
+        assert model.transform_one(x) == alone.transform_one(x)
+
+    def test_rows_are_dense_beside_features_with_names(self) -> None:
+        X = np.random.default_rng(2).normal(size=(20, 3))
+        both = compose.Union([FeatureHasher(8), StandardScaler()])
+        both.learn_many(X)
+        assert both.transform_many(X).shape == (20, 11)
+        assert len(both.transform_one(dict(enumerate(X[0].tolist())))) == 11
 
     def test_bad_input(self) -> None:
         with pytest.raises(errors.InvalidValue, match=r"^preprocessing.FeatureHasher: n_features must be"):

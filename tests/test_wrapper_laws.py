@@ -55,19 +55,9 @@ _MERGED = (
     "linear_model.RidgeClassifier",
 )
 
-_HASHERS = ("compose.Interact", "preprocessing.FeatureHasher")
-_BITS = ("htm.CategoryEncoder", "htm.DateEncoder", "htm.ScalarEncoder", "htm.SpatialPooler")
-_NATIVE_WRAPPERS = ("Pipeline", "Select |", "| Select", "Union", "Union(Select) |")
-
 EXPECTED_FAILURES = [
     Failure("wide", ("Union(Select) |", "StandardScaler |"), ALL, "a dict becomes a dense row"),
-    *(
-        Failure(law, _NATIVE_WRAPPERS, _HASHERS, "alone it transforms many rows to a sparse matrix")
-        for law in ("dense", "sparse", "merge")
-    ),
     Failure("dense", ("Func |",), _TRANSFORMERS, "steps in Python make dicts, whose names a matrix would lose"),
-    Failure("dicts", ("| Select", "Union"), (*_HASHERS, *_BITS), "behind it, the zeros of a row are listed"),
-    Failure("dense", ("| Select", "Union"), _BITS, "alone it lists the active bits of a row"),
 ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import millstream
-from millstream import compose, drift, ensemble, multiclass, preprocessing, roles
+from millstream import compose, drift, ensemble, multiclass, preprocessing, roles, stream
 from millstream.errors import InvalidType
 from streams import CASES, Case, fit, mixed, numeric
 
@@ -213,6 +213,10 @@ def equal(one: Any, other: Any, rounded: bool) -> bool:
         if one.dtype == object:
             return equal(one.tolist(), other.tolist(), rounded)
         return one.tobytes() == other.tobytes() or (rounded and np.allclose(one, other, rtol=1e-9, atol=1e-12))
+    if isinstance(one, stream.Sparse):
+        arrays = ("starts", "indices", "values")
+        same = all(equal(getattr(one, name), getattr(other, name), rounded) for name in arrays)
+        return same and one.width == other.width
     if isinstance(one, dict):
         return equal(list(one.items()), list(other.items()), rounded)
     if isinstance(one, (list, tuple)):

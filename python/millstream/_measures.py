@@ -16,7 +16,7 @@ from millstream import _core
 from millstream._echo import typed
 from millstream._frames import filled
 from millstream._merging import Mergeable
-from millstream._part import Part, describe, from_description, to_json
+from millstream._part import Part, describe, from_description, own_attributes, to_json
 from millstream.base import Model
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
@@ -61,13 +61,13 @@ class Measure(Mergeable, _core.Part, Part):
         return part
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))
+        return _unpickle, (type(self), self.to_bytes(), own_attributes(self))
 
     def __copy__(self) -> Self:
-        return _unpickle(type(self), self, dict(self.__dict__))
+        return _unpickle(type(self), self, own_attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return _unpickle(type(self), self, copy.deepcopy(self.__dict__, memo))
+        return _unpickle(type(self), self, copy.deepcopy(own_attributes(self), memo))
 
     def copy(self) -> Self:
         """An independent copy in the same state."""
@@ -89,7 +89,8 @@ def _parameter(name: str, part: Measure) -> Any:
 
 def _unpickle(cls: type[_Measure], source: Any, attributes: dict[str, Any]) -> _Measure:
     part = cls._revive(source)
-    part.__dict__.update(attributes)
+    if attributes:
+        part.__dict__.update(attributes)
     return part
 
 

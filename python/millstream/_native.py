@@ -22,6 +22,7 @@ from millstream._part import (
     describe,
     from_description,
     has_own_constructor,
+    own_attributes,
     parameters_of,
     to_json,
     without_aliases,
@@ -113,7 +114,10 @@ def _transform_many(self: Any, X: Any) -> Any:
     rows = self._take_apart(X)
     if rows[0] == "dicts":
         return [self.transform_one(x) for x in rows[1]]
-    names, matrix, nominal = self._transform_many(rows)
+    transformed = self._transform_many(rows)
+    if len(transformed) == 4:
+        return Sparse(*transformed)
+    names, matrix, nominal = transformed
     return _frames.give_back(names, matrix, nominal, like=X)
 
 
@@ -224,7 +228,7 @@ class Native(Mergeable, _core.Model):
     def inspect(self) -> Any:
         """The state as plain data: weights, moments, counts."""
         told = json.loads(self._inspect())
-        names = self.__dict__.get("feature_names")
+        names = own_attributes(self).get("feature_names")
         return told if names is None else named(told, names)
 
     def _numbers(self) -> Any:
@@ -265,13 +269,13 @@ class Native(Mergeable, _core.Model):
         return class_of(name)._revive(member)  # type: ignore[attr-defined]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self._stored_class(), self.to_bytes(), dict(self.__dict__))
+        return _unpickle, (self._stored_class(), self.to_bytes(), own_attributes(self))
 
     def __copy__(self) -> Self:
-        return _unpickle(self._stored_class(), self, dict(self.__dict__))
+        return _unpickle(self._stored_class(), self, own_attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return _unpickle(self._stored_class(), self, copy.deepcopy(self.__dict__, memo))
+        return _unpickle(self._stored_class(), self, copy.deepcopy(own_attributes(self), memo))
 
     def _stored_class(self) -> type[Self]:
         """The class that pickle finds by its name."""
@@ -332,6 +336,9 @@ class NativeWrapper(Native):
         cls = with_role(wrapper, role_named(self._role()), tuple(self._optional_verbs()))
         # Not by `__setattr__`, which reads the description: loading would take half as long again.
         object.__setattr__(self, "__class__", cls)
+        if not own_attributes(self):
+            # The change of the class has created the attribute dict: see `own_attributes`.
+            del self.__dict__
 
     def _stored_class(self) -> type[Self]:
         return self._wrapper  # type: ignore[no-any-return]
@@ -339,5 +346,6 @@ class NativeWrapper(Native):
 
 def _unpickle(cls: type[_Native], source: Any, attributes: dict[str, Any]) -> _Native:
     model = cls._revive(source)
-    model.__dict__.update(attributes)
+    if attributes:
+        model.__dict__.update(attributes)
     return model

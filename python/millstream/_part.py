@@ -26,6 +26,7 @@ __all__ = [
     "forwarded",
     "from_description",
     "has_own_constructor",
+    "own_attributes",
     "parameters_of",
     "shown_part",
     "to_json",
@@ -183,6 +184,16 @@ class Part:
             or (isinstance(value, Part) and defaults[name].default is None and _is_optional(self.name, name))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def own_attributes(part: object) -> dict[str, Any]:
+    """A copy of the attributes that were assigned to a compiled component.
+
+    Python creates the attribute dict of an object at the first access, which makes all later method calls slower.
+    So an empty dict is not accessed.
+    """
+    state = object.__getstate__(part)
+    return dict(part.__dict__) if state is not None else {}
 
 
 def has_own_constructor(part: object) -> bool:

@@ -75,6 +75,17 @@ impl<'a> Examples<'a> {
     }
 }
 
+/// What a transformer does with the zeros of its output, which has numbered columns where they are omitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Zeros {
+    /// Dicts and matrices have all of them.
+    Written,
+    /// Dicts omit them; matrices are dense.
+    OmittedInDicts,
+    /// Dicts omit them, and matrices are sparse.
+    Omitted,
+}
+
 pub trait Transformer: Part {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch);
 
@@ -168,9 +179,9 @@ pub trait Transformer: Part {
         false
     }
 
-    /// Whether a dict of a sparse output lists its entries only, and not all zeros: for columns without names.
-    fn omits_zeros(&self) -> bool {
-        false
+    /// What the output does with zeros, given what the input does with them.
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::Written
     }
 
     /// The output, if it is the same for any input.

@@ -103,17 +103,14 @@ pub fn read_dict(
     // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in these
     // loops (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
     // under them and keeps the keys and values alive that are borrowed here. `PyFloat_AsDouble` is only called
-    // on a float, where it cannot fail. A position that `PyDict_Next` has set may be used again.
+    // on a float, where it cannot fail.
     unsafe {
+        let mut more = ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0;
         match draft.begin_numbers(schema) {
             // The common case, without looking up what is the same for all items: known keys, in order.
             Some(row) => {
                 for (slot, known) in row.iter_mut().zip(&keys.by_slot) {
-                    let mut next = position;
-                    if ffi::PyDict_Next(dict.as_ptr(), &mut next, &mut key, &mut value) == 0
-                        || key != known.as_ptr()
-                        || ffi::PyFloat_CheckExact(value) == 0
-                    {
+                    if !more || key != known.as_ptr() || ffi::PyFloat_CheckExact(value) == 0 {
                         break;
                     }
                     let number = ffi::PyFloat_AsDouble(value);
@@ -121,32 +118,33 @@ pub fn read_dict(
                         break;
                     }
                     *slot = number;
-                    (position, expected) = (next, expected + 1);
+                    expected += 1;
+                    more = ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0;
                 }
                 draft.end_numbers(expected);
             }
             None => draft.begin(schema, missing_is_zero),
         }
-        while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
-            if ffi::PyFloat_CheckExact(value) != 0 && kinds.get(expected) == Some(&FeatureKind::Number) {
-                let known = keys.is_at(expected, key);
-                if known || is_text(key, schema.text(expected)) {
-                    let number = ffi::PyFloat_AsDouble(value);
-                    if number.is_finite() {
-                        draft.set_number(expected as u32, number);
-                        expected += 1;
-                        if !known {
-                            reading = Reading::ByText;
-                        }
-                        continue;
-                    }
+        while more {
+            let known = keys.is_at(expected, key);
+            let is_number = ffi::PyFloat_CheckExact(value) != 0
+                && kinds.get(expected) == Some(&FeatureKind::Number)
+                && (known || is_text(key, schema.text(expected)));
+            let number = if is_number { ffi::PyFloat_AsDouble(value) } else { f64::NAN };
+            if number.is_finite() {
+                draft.set_number(expected as u32, number);
+                expected += 1;
+                if !known {
+                    reading = Reading::ByText;
+                }
+            } else {
+                let (key, value) = (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value));
+                match read_item(&key, &value, expected, schema, keys, draft)? {
+                    Some(next) => expected = next,
+                    None => return Ok(Reading::NotPlain),
                 }
             }
-            let (key, value) = (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value));
-            match read_item(&key, &value, expected, schema, keys, draft)? {
-                Some(next) => expected = next,
-                None => return Ok(Reading::NotPlain),
-            }
+            more = ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0;
         }
     }
     draft.finish(schema);

@@ -260,11 +260,9 @@ impl Model {
         model_many::predict_interval(slf.part(), rows, coverage)
     }
 
-    /// Transform rows: (names, matrix, {column: categories of a nominal one}).
-    fn _transform_many<'py>(
-        slf: &Bound<'py, Self>,
-        rows: &Bound<'py, PyAny>,
-    ) -> PyResult<model_many::Transformed<'py>> {
+    /// Transform rows: (names, matrix, {column: categories of a nominal one}), or (starts, indices, values, width) of
+    /// sparse rows.
+    fn _transform_many<'py>(slf: &Bound<'py, Self>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         model_many::transform(slf.part(), rows)
     }
 }

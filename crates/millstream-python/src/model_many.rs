@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use millstream_core::declaration::Role;
-use millstream_core::held::{self, Job, NoSink, Root, Sink, Tally};
+use millstream_core::held::{self, Job, NoSink, Root, Sink, SparseRows, Tally};
 use millstream_core::row::{Scratch, Want};
 use millstream_core::table::Table;
+use millstream_core::transformer::Zeros;
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::answers::Answers;
 use crate::borrowed_rows::{read_numbers, BorrowedRows};
@@ -307,11 +308,9 @@ pub fn predict_interval<'py>(
     bounds.into_pyarray(py).reshape([table.height(), 2])
 }
 
-/// Names, a matrix, and the categories of nominal columns.
-pub type Transformed<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>, Bound<'py, PyDict>);
-
-/// Transform rows: (names, matrix, {column: categories of a nominal one}).
-pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Transformed<'py>> {
+/// Transform rows: (names, matrix, {column: categories of a nominal one}), or (starts, indices, values, width) of sparse
+/// rows.
+pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let py = rows.py();
     let borrowed = BorrowedRows::new(rows).map_err(|error| part.named(py, error))?;
     let table = borrowed.table();
@@ -324,6 +323,15 @@ pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Transfo
     let mut reader = model.table_reader(&table).or_raise(py)?;
     in_blocks(py, table.height(), |from, to| model.admit_rows(&mut reader, from..to))?;
     let width = model.bind_admitted().or_raise(py)?;
+    if model.zeros() == Zeros::Omitted {
+        let mut rows = SparseRows::default();
+        in_blocks(py, table.height(), |from, to| {
+            model.transform_rows_sparse(&mut reader, from..to, &mut thread_buffers().scratch, &mut rows)
+        })?;
+        let SparseRows { starts, indices, values } = rows;
+        let arrays = (starts.into_pyarray(py), indices.into_pyarray(py), values.into_pyarray(py));
+        return (arrays.0, arrays.1, arrays.2, width).into_pyobject(py);
+    }
     let mut values = Vec::with_capacity(width.saturating_mul(table.height()).min(1 << 28));
     in_blocks(py, table.height(), |from, to| {
         model.transform_rows(&mut reader, from..to, width, &mut thread_buffers().scratch, &mut values)
@@ -339,5 +347,5 @@ pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Transfo
     }
     let height = table.height();
     let matrix = values.into_pyarray(py).reshape([height, schema.len()])?;
-    Ok((names(py, &schema, usize::MAX)?, matrix, nominal))
+    (names(py, &schema, usize::MAX)?, matrix, nominal).into_pyobject(py)
 }

@@ -7,6 +7,7 @@ use millstream_core::held::{self, Root};
 use millstream_core::row::{Row, Value, Want};
 use millstream_core::schema::{Name, Schema};
 use millstream_core::task::{Answer, Truth};
+use millstream_core::transformer::Zeros;
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
@@ -16,7 +17,7 @@ use crate::dicts::Reading;
 use crate::errors::{raise, OrRaise};
 use crate::part::{Guarded, Part};
 use crate::targets::{OneTarget, Weight};
-use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+use crate::thread_buffers::{with_thread_buffers, ThreadBuffers};
 
 /// Read `x` into a draft under the read lock, and continue with it.
 fn with_read<R>(
@@ -25,18 +26,19 @@ fn with_read<R>(
     work: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = x.py();
-    let mut buffers = thread_buffers();
-    if let Ok(dict) = x.cast_exact::<PyDict>() {
-        let guarded = part.read(py)?;
-        if guarded.read_dict::<Root>(dict, &mut buffers.draft)? != Reading::NotPlain {
-            return work(&guarded, guarded.held(py)?, &mut buffers);
+    with_thread_buffers(|buffers| {
+        if let Ok(dict) = x.cast_exact::<PyDict>() {
+            let guarded = part.read(py)?;
+            if guarded.read_dict::<Root>(dict, &mut buffers.draft)? != Reading::NotPlain {
+                return work(&guarded, guarded.held(py)?, buffers);
+            }
         }
-    }
-    // Reading may run Python code, which may use this model: not under the lock.
-    let dict = part.plain_dict(x)?;
-    let guarded = part.read(py)?;
-    guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
-    work(&guarded, guarded.held(py)?, &mut buffers)
+        // Reading may run Python code, which may use this model: not under the lock.
+        let dict = part.plain_dict(x)?;
+        let guarded = part.read(py)?;
+        guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+        work(&guarded, guarded.held(py)?, buffers)
+    })
 }
 
 /// Read `x` into a draft under the write lock, learn it, and create the objects of new names and labels.
@@ -47,29 +49,30 @@ fn with_write<R>(
     then: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = x.py();
-    let mut buffers = thread_buffers();
-    let mut guarded = part.write(py)?;
-    let dict = x.cast_exact::<PyDict>().ok();
-    let reading = match dict {
-        Some(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
-        None => Reading::NotPlain,
-    };
-    if reading == Reading::NotPlain {
-        drop(guarded);
-        let dict = part.plain_dict(x)?;
-        guarded = part.write(py)?;
-        guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
-    }
-    let model = guarded.held_mut::<Root>(py)?;
-    let (features, classes) = (model.schema().len(), model.labels().known());
-    learn(model, &mut buffers)?;
-    if model.schema().len() != features || model.labels().known() != classes {
-        guarded.sync_names(py)?;
-    }
-    if let (Reading::ByText, Some(dict)) = (reading, dict) {
-        guarded.adopt_keys::<Root>(dict);
-    }
-    then(&guarded, guarded.held(py)?, &mut buffers)
+    with_thread_buffers(|buffers| {
+        let mut guarded = part.write(py)?;
+        let dict = x.cast_exact::<PyDict>().ok();
+        let reading = match dict {
+            Some(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
+            None => Reading::NotPlain,
+        };
+        if reading == Reading::NotPlain {
+            drop(guarded);
+            let dict = part.plain_dict(x)?;
+            guarded = part.write(py)?;
+            guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+        }
+        let model = guarded.held_mut::<Root>(py)?;
+        let (features, classes) = (model.schema().len(), model.labels().known());
+        learn(model, buffers)?;
+        if model.schema().len() != features || model.labels().known() != classes {
+            guarded.sync_names(py)?;
+        }
+        if let (Reading::ByText, Some(dict)) = (reading, dict) {
+            guarded.adopt_keys::<Root>(dict);
+        }
+        then(&guarded, guarded.held(py)?, buffers)
+    })
 }
 
 /// Learn one example.
@@ -156,7 +159,7 @@ pub fn kneighbors<'py>(part: &Part, x: &Bound<'py, PyAny>, most: Option<usize>) 
                     Truth::Number(number) => PyFloat::new(py, number).into_any().unbind(),
                     Truth::None => py.None(),
                 };
-                match transformed(py, model.schema(), row, false) {
+                match transformed(py, model.schema(), row, Zeros::Written) {
                     Ok(features) => found.push((distance, age, features, truth, weight)),
                     Err(error) => failed = Some(error),
                 }
@@ -186,10 +189,10 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             }
         }
         if let Some(schema) = model.fixed_output() {
-            return transformed(py, schema, buffers.row.row(), model.omits_zeros());
+            return transformed(py, schema, buffers.row.row(), model.zeros());
         }
         let schema = model.output().or_raise(py)?;
-        transformed(py, &schema, buffers.row.row(), model.omits_zeros())
+        transformed(py, &schema, buffers.row.row(), model.zeros())
     })
 }
 
@@ -259,13 +262,8 @@ fn transformed_in_place<'py>(
     Ok(Some(dict))
 }
 
-/// A transformed row as a dict, without missing values, and with the zeros of a sparse row unless they are omitted.
-fn transformed<'py>(
-    py: Python<'py>,
-    schema: &Schema,
-    row: Row<'_>,
-    omits_zeros: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+/// A transformed row as a dict, without missing values, and with its zeros unless they are omitted.
+fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>, zeros: Zeros) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;
     let mut put = |slot: usize, value: Value| {
@@ -283,8 +281,13 @@ fn transformed<'py>(
         failed = failed.take().or(set.err());
     };
     match row {
-        Row::Sparse(sparse) if !omits_zeros => (0..sparse.width).for_each(|slot| {
+        Row::Sparse(sparse) if zeros == Zeros::Written => (0..sparse.width).for_each(|slot| {
             if let Some(value) = row.get(slot) {
+                put(slot, value);
+            }
+        }),
+        Row::Plain(_) | Row::Mixed(..) if zeros != Zeros::Written => row.each(|slot, value| {
+            if value != Value::Number(0.0) {
                 put(slot, value);
             }
         }),

@@ -29,6 +29,17 @@ pub fn thread_buffers() -> ThreadBuffersGuard {
     ThreadBuffersGuard(Some(BUFFERS.take().unwrap_or_default()))
 }
 
+/// Work with the buffers of this thread, which is looked up once.
+#[inline]
+pub fn with_thread_buffers<R>(work: impl FnOnce(&mut ThreadBuffers) -> R) -> R {
+    BUFFERS.with(|place| {
+        let mut buffers = place.take().unwrap_or_default();
+        let result = work(&mut buffers);
+        place.set(Some(buffers));
+        result
+    })
+}
+
 impl Drop for ThreadBuffersGuard {
     fn drop(&mut self) {
         BUFFERS.set(self.0.take());

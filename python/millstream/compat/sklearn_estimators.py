@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -12,6 +13,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 
 from millstream import _frames, multiclass, roles
 from millstream._echo import quoted
+from millstream._sparse import Sparse
 from millstream.base import Classifier, Model
 from millstream.compat.sklearn_base import Estimator
 from millstream.compose import Pipeline
@@ -257,13 +259,15 @@ class MillstreamTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The transformed rows, as a matrix."""
+        """The transformed rows, as a matrix; sparse if the transformer omits zeros."""
         check_is_fitted(self)
         rows = self.model_.transform_many(self._rows(X, reset=False))
         if isinstance(rows, list):
             return np.array([[x.get(name, np.nan) for name in self._names] for x in rows])
         if isinstance(rows, np.ndarray):
             return rows
+        if isinstance(rows, Sparse):
+            return csr_matrix((rows.values, rows.indices, rows.starts), shape=(len(rows), rows.width))
         return np.column_stack([np.asarray(rows[name]) for name in rows.columns])
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -287,5 +291,7 @@ class MillstreamTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
 
 def _names_out(model: Any, row: Any) -> list[Any]:
     if hasattr(model, "_transform_many"):
-        return list(model._transform_many(_frames.take_apart(row))[0])
+        transformed = model._transform_many(_frames.take_apart(row))
+        # Sparse rows have numbered columns.
+        return list(range(transformed[3]) if len(transformed) == 4 else transformed[0])
     return [name for x in _frames.dicts(row) for name in model.transform_one(x)]

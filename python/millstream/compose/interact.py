@@ -59,7 +59,7 @@ class Interact(Native, Transformer):
     >>> compose.Interact([("user", "price")], bits=8).transform_one({"user": "ann", "price": 2.0})
     {11: 1.0, 14: 2.0, 95: 2.0}
 
-    Whom what pleases:
+    Which user likes which item:
 
     >>> model = compose.Interact([("user", "item")]) | linear_model.LogisticRegression()
     >>> for user, item, likes in [("ann", "red", True), ("ann", "blue", False), ("bob", "blue", True)] * 20:

@@ -52,7 +52,7 @@ class IRMA(Native, Regressor):
     >>> round(model.predict_one({"x": 2.0}), 3)
     2.0
 
-    The weights are those of the basis as it is named:
+    The weights are those of the named functions of the basis:
 
     >>> {name: round(weight, 2) for name, weight in model["IRMA"].weights.items()}
     {'1': -0.0, 'x': 3.0, 'x^2': -1.0, 'x^3': 0.0, 'x^4': -0.0, 'x^5': 0.0, 'x^6': -0.0}

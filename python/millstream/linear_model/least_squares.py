@@ -70,9 +70,10 @@ class RidgeClassifier(Native, Classifier):
 
     Choose it for embeddings and other features in the tens or hundreds, where each correction should count at
     once: it needs no learning rate and no scaling. A step costs the square of the number of features, whatever the
-    number of classes, and a prediction only their product, so that it suits streams whose rows are predicted
-    before they are learned; there `continual.StreamingLDA` factorises a matrix for each row. The score of a class
-    is that of ridge regression on the target 1 for its rows and 0 for all others.
+    number of classes; a prediction costs the number of features times the number of classes. This suits
+    streams in which every row is predicted before it is learned, where `continual.StreamingLDA` factorises a
+    matrix for each row. The score of a class is that of ridge regression on the target 1 for its rows and 0 for
+    all others.
 
     The probabilities are the scores, kept above 0.001 and divided by their sum. They are not calibrated.
 

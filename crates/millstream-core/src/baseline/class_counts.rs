@@ -59,9 +59,8 @@ impl ClassCounts {
         require(who, loaded.counts.is_empty() == (loaded.total <= 0.0), "counts without a total")?;
         // Rounding is monotonic: a sum of some of the weights never exceeds the sum of all of them.
         let fit = loaded.counts.iter().all(|&count| count <= loaded.total);
-        let sum: f64 = loaded.counts.iter().sum();
-        // Both sums are rounded at each example, in a different order.
-        let fit = fit && (sum.is_infinite() || (sum - loaded.total).abs() <= 1e-3 * loaded.total);
+        // Both sums are rounded at each example, in a different order. Shares, unlike counts, cannot overflow.
+        let fit = fit && (loaded.counts.is_empty() || (loaded.shares().sum::<f64>() - 1.0).abs() <= 1e-3);
         require(who, fit, "the counts do not add up to the total")?;
         Ok(loaded)
     }

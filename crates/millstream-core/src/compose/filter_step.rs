@@ -7,7 +7,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{Anomalies, Truth};
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 #[derive(Clone)]
 pub struct FilterStep {
@@ -82,6 +82,10 @@ impl Transformer for FilterStep {
 
     fn may_stop(&self) -> bool {
         true
+    }
+
+    fn zeros(&self, input: Zeros) -> Zeros {
+        input
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -21,7 +21,7 @@ use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::text::hash_name;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::selection::fits;
 
@@ -386,8 +386,8 @@ impl Transformer for Interact {
         true
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::Omitted
     }
 
     fn output(&self, _input: &Schema) -> Schema {

@@ -23,7 +23,7 @@ use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{Task, Truth};
-use crate::transformer::{BasisFunctions, Transformer};
+use crate::transformer::{BasisFunctions, Transformer, Zeros};
 
 use super::filter_step::FilterStep;
 
@@ -959,8 +959,12 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         self.last.keeps_names() && self.chain.steps.iter().all(|step| step.keeps_names())
     }
 
-    fn omits_zeros(&self) -> bool {
-        self.last.omits_zeros()
+    fn zeros(&self, input: Zeros) -> Zeros {
+        self.last.zeros(self.chain.steps.iter().fold(input, |zeros, step| step.zeros(zeros)))
+    }
+
+    fn fixed_output(&self) -> Option<&Schema> {
+        self.last.fixed_output()
     }
 
     fn output(&self, input: &Schema) -> Schema {

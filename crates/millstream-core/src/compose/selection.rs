@@ -16,7 +16,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 /// A feature without an index.
 const NONE: u32 = u32::MAX;
@@ -336,6 +336,10 @@ impl Transformer for Selection {
 
     fn is_stateless(&self) -> bool {
         true
+    }
+
+    fn zeros(&self, input: Zeros) -> Zeros {
+        input
     }
 
     fn output(&self, input: &Schema) -> Schema {

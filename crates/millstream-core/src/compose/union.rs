@@ -17,7 +17,7 @@ use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 const NAME: &str = "compose.Union";
 /// Unions narrower than this are written densely; wider ones may become sparse.
@@ -369,6 +369,11 @@ impl Transformer for Union {
         let settled = self.undo.len() == self.parts.len()
             && self.undo.iter().zip(&self.indices).all(|(&before, indices)| before == indices.len());
         settled && self.parts.iter().all(|part| part.is_frozen())
+    }
+
+    /// Those of all components.
+    fn zeros(&self, input: Zeros) -> Zeros {
+        self.parts.iter().map(|part| part.zeros(input)).min().unwrap_or(Zeros::Written)
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -21,8 +21,8 @@ pub static HDDM_A: Declaration = Declaration {
     parameters: &[SIGNIFICANCE, WARNING_SIGNIFICANCE, TWO_SIDED],
     build: |arguments| {
         Ok(build(HddmA {
-            drift: arguments.float("significance")?,
-            warning: arguments.float("warning_significance")?,
+            drift: Level::new(arguments.float("significance")?),
+            warning: Level::new(arguments.float("warning_significance")?),
             two_sided: arguments.boolean("two_sided_test")?,
         }))
     },
@@ -30,9 +30,24 @@ pub static HDDM_A: Declaration = Declaration {
 
 #[derive(Clone)]
 struct HddmA {
-    drift: f64,
-    warning: f64,
+    drift: Level,
+    warning: Level,
     two_sided: bool,
+}
+
+/// The logarithms of a significance level α, which are the same for all numbers.
+#[derive(Clone, Copy)]
+struct Level {
+    /// ln(1/α)
+    of_prefix: f64,
+    /// ln(2/α)
+    of_cut: f64,
+}
+
+impl Level {
+    fn new(significance: f64) -> Self {
+        Level { of_prefix: (1.0 / significance).ln(), of_cut: (2.0 / significance).ln() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -42,8 +57,8 @@ struct RunningMean {
 }
 
 impl RunningMean {
-    fn bound(&self, significance: f64) -> f64 {
-        (1.0 / (2.0 * self.numbers as f64) * (1.0 / significance).ln()).sqrt()
+    fn bound(&self, level: Level) -> f64 {
+        (1.0 / (2.0 * self.numbers as f64) * level.of_prefix).sqrt()
     }
 
     fn is_sound(&self) -> bool {
@@ -68,7 +83,7 @@ impl HddmA {
         }
         let (n, before) = (all.numbers as f64, cut.numbers as f64);
         let m = (n - before) / before * (1.0 / n);
-        let beyond = |significance: f64| apart >= (m / 2.0 * (2.0 / significance).ln()).sqrt();
+        let beyond = |level: Level| apart >= (m / 2.0 * level.of_cut).sqrt();
         let since = all.numbers - cut.numbers;
         if beyond(self.drift) {
             Verdict::drift(direction, since)

@@ -30,8 +30,8 @@ pub static HDDM_W: Declaration = Declaration {
     ],
     build: |arguments| {
         Ok(build(HddmW {
-            drift: arguments.float("significance")?,
-            warning: arguments.float("warning_significance")?,
+            drift: level(arguments.float("significance")?),
+            warning: level(arguments.float("warning_significance")?),
             weight: arguments.float("fading_factor")?,
             two_sided: arguments.boolean("two_sided_test")?,
         }))
@@ -87,8 +87,13 @@ struct State {
     verdict: Verdict,
 }
 
-fn bound(squares: f64, significance: f64) -> f64 {
-    (squares * (1.0 / significance).ln() / 2.0).sqrt()
+/// ln(1/α) of a significance level α, which is the same for all numbers.
+fn level(significance: f64) -> f64 {
+    (1.0 / significance).ln()
+}
+
+fn bound(squares: f64, level: f64) -> f64 {
+    (squares * level / 2.0).sqrt()
 }
 
 impl HddmW {

@@ -41,7 +41,7 @@ pub use root::{Estimator, Root};
 pub use run::{Job, NoSink, Sink, Tally};
 pub use savepoint::{Before, Rehearsal};
 pub use source::{Source, TableRow};
-pub use tables::TableReader;
+pub use tables::{SparseRows, TableReader};
 pub use together::{TargetTable, Together};
 
 use state::{Saved, Saving, Sealed};

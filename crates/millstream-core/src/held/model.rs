@@ -6,6 +6,7 @@ use crate::part::{Abilities, Extracted, InnerDetector};
 use crate::registry;
 use crate::row::Scratch;
 use crate::schema::Schema;
+use crate::transformer::Zeros;
 
 use super::root::{for_task, Root, RootTask};
 use super::{DriftDetector, Held, Holdable, Model};
@@ -70,9 +71,9 @@ impl Model {
         self.part.estimator.transformer().is_some_and(|transformer| transformer.keeps_names())
     }
 
-    /// See `Transformer::omits_zeros`.
-    pub fn omits_zeros(&self) -> bool {
-        self.part.estimator.transformer().is_some_and(|transformer| transformer.omits_zeros())
+    /// See `Transformer::zeros`.
+    pub fn zeros(&self) -> Zeros {
+        self.part.estimator.transformer().map_or(Zeros::Written, |transformer| transformer.zeros(Zeros::Written))
     }
 
     /// The integral of the products of a basis's functions, by rows.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::batch::Rows;
 use crate::fault::Result;
-use crate::row::{RowBuffer, Scratch, Want};
+use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::table::{each_raw, each_run, raw_block, RawBlock, Reader, Table};
 use crate::task::Answer;
 
@@ -25,6 +25,40 @@ pub struct TableReader<'t> {
     known: Vec<f64>,
     /// Whether a row that was not admitted may hold something new.
     has_news: bool,
+}
+
+/// Sparse rows one after another.
+#[derive(Debug)]
+pub struct SparseRows {
+    /// Where the entries of each row begin, and the end of the last.
+    pub starts: Vec<i64>,
+    pub indices: Vec<u32>,
+    pub values: Vec<f64>,
+}
+
+impl Default for SparseRows {
+    fn default() -> Self {
+        SparseRows { starts: vec![0], indices: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl SparseRows {
+    /// Append a row: the entries of a sparse one, or the numbers of another that are not 0.
+    fn push(&mut self, row: Row<'_>) {
+        match row {
+            Row::Sparse(sparse) => {
+                self.indices.extend_from_slice(sparse.indices);
+                self.values.extend_from_slice(sparse.values);
+            }
+            Row::Plain(numbers) | Row::Mixed(numbers, _) => {
+                for (slot, &number) in numbers.iter().enumerate().filter(|(_, &number)| number != 0.0) {
+                    self.indices.push(slot as u32);
+                    self.values.push(number);
+                }
+            }
+        }
+        self.starts.push(self.indices.len() as i64);
+    }
 }
 
 impl Model {
@@ -149,6 +183,26 @@ impl Model {
     pub fn bind_admitted(&mut self) -> Result<usize> {
         self.part.bind(&self.schema);
         Ok(self.output()?.len())
+    }
+
+    /// Transform rows of a table that were admitted to sparse rows; zeros are omitted.
+    pub fn transform_rows_sparse(
+        &self,
+        reader: &mut TableReader<'_>,
+        rows: Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut SparseRows,
+    ) -> Result<()> {
+        let TableReader { table, reader, .. } = reader;
+        let mut buffer = scratch.take_row();
+        let transformed = each_raw(*table, rows.start, rows.end, |row, raw| {
+            let mut source = TableRow { reader, raw };
+            self.transform(&mut source, &mut buffer, scratch).map_err(|fault| fault.at_row(row))?;
+            out.push(buffer.row());
+            Ok(())
+        });
+        scratch.give_row(buffer);
+        transformed
     }
 
     /// Transform rows of a table that were admitted, row-major, to `width` columns.

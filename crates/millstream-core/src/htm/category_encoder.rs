@@ -13,7 +13,7 @@ use crate::part::{Abilities, Part};
 use crate::preprocessing::tokens::{hash_64, Tokens};
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::Schema;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::bits::{mixed, numbered, push_code, settle, write_bits};
 use super::scalar_encoder::{N_ACTIVE, N_BITS};
@@ -110,8 +110,8 @@ impl Transformer for CategoryEncoder {
         true
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::OmittedInDicts
     }
 
     fn output(&self, _input: &Schema) -> Schema {

@@ -10,7 +10,7 @@ use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{Name, Schema};
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::bits::{numbered, settle, write_bits};
 use super::clock::Clock;
@@ -112,8 +112,8 @@ impl Transformer for DateEncoder {
         true
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::OmittedInDicts
     }
 
     fn output(&self, _input: &Schema) -> Schema {

@@ -17,7 +17,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::Schema;
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::bits::{numbered, write_bits};
 
@@ -221,8 +221,8 @@ impl Transformer for ScalarEncoder {
         true
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::OmittedInDicts
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -30,7 +30,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::Schema;
 use crate::task::Truth;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::bits::{active_bits, numbered, write_bits};
 
@@ -501,8 +501,8 @@ impl Transformer for SpatialPooler {
         }
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::OmittedInDicts
     }
 
     fn output(&self, _input: &Schema) -> Schema {

@@ -19,7 +19,7 @@ use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::Schema;
 use crate::text::murmur3;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Zeros};
 
 use super::tokens::Tokens;
 
@@ -192,8 +192,8 @@ impl Transformer for FeatureHasher {
         true
     }
 
-    fn omits_zeros(&self) -> bool {
-        true
+    fn zeros(&self, _input: Zeros) -> Zeros {
+        Zeros::Omitted
     }
 
     fn output(&self, _input: &Schema) -> Schema {
