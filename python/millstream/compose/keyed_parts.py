@@ -192,6 +192,32 @@ class KeyedParts(Model):
         """All keys in ascending order."""
         return list(self._models.facts()[0])
 
+    def values(self) -> Iterator[Any]:
+        """Copies of all models, in ascending order of keys."""
+        return (model for _, model in self.items())
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """All keys in ascending order, each with a copy of its model."""
+        for key in self.keys():
+            try:
+                model = self[key]
+            except KeyError:  # dropped meanwhile
+                continue
+            yield key, model
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """A copy of the model of a key; `default` for an unknown key."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def pop(self, key: Any) -> Any:
+        """Remove the model of a key and return it."""
+        model = self[key]
+        del self[key]
+        return model
+
     def __getitem__(self, key: Any) -> Any:
         """A copy of the model of a key, which may be used and saved on its own."""
         if isinstance(self._models, PythonModels):
@@ -255,13 +281,19 @@ class KeyedParts(Model):
         """One row per key, as columns: `key`, `learned`, `last_seen`, `scored` and `mean_error`.
 
         `mean_error` is the error rate, the mean absolute error or the mean score of the predictions of `step_one`
-        and `step_many`; NaN before the first. `pandas.DataFrame(model.totals())` makes a frame of it.
+        and `step_many`; NaN before the first. `to_frame` makes a frame of it.
         """
         keys, learned, times, scored, errors, _ = self._models.facts()
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.where(scored > 0, errors / scored, np.nan)
         column = np.array(keys, dtype=object if keys and isinstance(keys[0], str) else np.int64)
         return {"key": column, "learned": learned, "last_seen": times, "scored": scored, "mean_error": means}
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """`totals` as a frame of "pandas", "polars" or "pyarrow"; by default of the first that is installed."""
+        from millstream.evaluate.frames import frame
+
+        return frame(self.totals(), kind)
 
     def most_surprising(self, n: int = 10) -> list[tuple[Any, float]]:
         """The keys with the highest mean error or score of their predictions, and that mean."""
