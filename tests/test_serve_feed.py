@@ -117,7 +117,7 @@ def test_a_feeder_that_dies_repeats_without_effect(
                 patch.setattr(client, step, dying(getattr(client, step)))
             with pytest.raises(ConnectionAbortedError):
                 serve.feed(stream.read_socket(address, target="hot"), client, "model", every=0)
-        done = serve.feed(stream.read_socket(address, target="hot", idle=1), client, "model", every=0)
+        done = serve.feed(stream.read_socket(address, target="hot", idle=2), client, "model", every=0)
         writer.join()
         assert done.repeats > 0
         assert same(served(server), learned(tables))
@@ -130,7 +130,7 @@ def test_a_server_that_is_started_again_learns_each_row_once(address: str, tmp_p
     for limit in (15, 15):
         with serve.Server(model(), data=tmp_path / "data", port=0) as server:
             # Nothing is committed before the end, so that the last message of the first run is sent again.
-            source = stream.read_socket(address, target="hot", idle=1)
+            source = stream.read_socket(address, target="hot", idle=2)
             done = serve.feed(source, serve.Client(server.url), "model", limit=limit, every=1000)
             assert done.fates["learned"] == 15
             last = served(server)
@@ -143,7 +143,7 @@ def test_bad_messages_and_rows_are_set_aside(address: str, tmp_path: Path) -> No
     bad = messages(1)[0].set_column(0, "key", arrow.array(["k0", None, "k1", "k0", "k1"]))
     writer = writing(address, [*tables, bad])
     with serve.Server(model(), data=tmp_path / "data", port=0) as server:
-        source = stream.read_socket(address, target="hot", idle=1)
+        source = stream.read_socket(address, target="hot", idle=2)
         done = serve.feed(source, serve.Client(server.url), "model")
         writer.join()
     assert done.fates == {"learned": 14}
@@ -202,7 +202,7 @@ def test_weights_and_learners_in_python(address: str, tmp_path: Path) -> None:
 
 def test_wrong_calls_have_one_line(address: str) -> None:
     client = serve.Client("http://127.0.0.1:1", retries=0)
-    source = stream.read_socket(address, idle=1)
+    source = stream.read_socket(address, idle=2)
     with pytest.raises(InvalidType, match="serve.feed: source must read messages, got list"):
         serve.feed([], client, "model")  # type: ignore[arg-type]
     with pytest.raises(InvalidType, match=r"serve.feed: client must be a serve.Client, got str"):

@@ -66,7 +66,7 @@ def test_addresses_of_brokers() -> None:
 
 def test_a_stream_is_opened_by_its_address(address: str) -> None:
     writer = writing(address)
-    found = stream.open(address, target="hot", idle=0.3)
+    found = stream.open(address, target="hot", idle=2)
     assert list(found) == [({"load": 0.5}, 1.5), ({"load": 0.25}, 0.5), ({"load": 0.75}, 2.5)]
     writer.join()
 
@@ -74,7 +74,7 @@ def test_a_stream_is_opened_by_its_address(address: str) -> None:
 def test_run_reads_an_address(capsys: Any, address: str) -> None:
     writer = writing(address)
     model = ("--model", "LinearRegression()")
-    code, said, err = run(capsys, "run", address, "--target", "hot", "--option", "idle=0.3", *model, "--quiet")
+    code, said, err = run(capsys, "run", address, "--target", "hot", "--option", "idle=2", *model, "--quiet")
     writer.join()
     assert (code, err) == (0, "")
     assert f"{address} → hot" in said
