@@ -11,6 +11,7 @@ import pytest
 
 from millstream import anomaly, base, compose, linear_model, serve, stream
 from millstream.errors import InvalidType, InvalidValue
+from millstream.serve.message_feed import _id
 
 
 def messages(count: int = 6, rows: int = 5) -> list[arrow.Table]:
@@ -198,6 +199,16 @@ def test_weights_and_learners_in_python(address: str, tmp_path: Path) -> None:
         writer.join()
         assert served(server).sum == 7.0
     assert done.fates == {"learned": 2}
+
+
+def test_ids_depend_on_the_position_alone() -> None:
+    assert _id(stream.Origin("kafka:in", "3", 17), 2) == "kafka:in/3/17/2"
+    # The number of an entry of Redis depends on where reading began.
+    first, again = (_id(stream.Origin("redis:in", "in", f"1700-5-{number}"), 0) for number in (1, 9))
+    assert first == again == "redis:in/in/1700-5/0"
+    long = [_id(stream.Origin("kafka:" + "t" * 200, "3", 17), row) for row in (0, 1)]
+    assert max(map(len, long)) <= 128
+    assert len(set(long)) == 2
 
 
 def test_wrong_calls_have_one_line(address: str) -> None:

@@ -239,7 +239,11 @@ class _Run:
 
 def _id(origin: Origin, row: int) -> str:
     """The id of a row, always the same."""
-    id = f"{origin.source}/{origin.partition}/{origin.offset}/{row}"
+    offset = origin.offset
+    if isinstance(offset, str):
+        # The id of an entry of Redis, without its number, which depends on where reading began.
+        offset = "-".join(map(str, order(offset)))
+    id = f"{origin.source}/{origin.partition}/{offset}/{row}"
     if len(id) <= _LONGEST_ID and id.isprintable():
         return id
     return f"{hashlib.blake2b(id.encode(), digest_size=24).hexdigest()}/{row}"
