@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -118,11 +119,11 @@ def learn(options: argparse.Namespace) -> None:
 
 
 def resident() -> int:
-    """Memory of this process in bytes; 0 where it cannot be read."""
+    """Memory of this process in bytes; the largest so far where the present one cannot be read, as on macOS."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
-        return 0
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class Learner:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from millstream import anomaly, base, compose, drift, linear_model, preprocessing, stats, time_series
+from millstream import anomaly, base, cluster, compose, drift, linear_model, preprocessing, stats, time_series
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 
 
@@ -145,6 +145,75 @@ def test_keys_are_values() -> None:
     )
 
 
+def test_keys_are_those_of_a_dict() -> None:
+    keyed = compose.Keyed(linear_model.LinearRegression(), key="shop")
+    for key, times in (("b", 2), ("a", 1)):
+        for _ in range(times):
+            keyed.learn_one({"shop": key, "x": 1.0}, 1.0)
+    assert [(key, model.learned) for key, model in keyed.items()] == [("a", 1), ("b", 2)]
+    assert [model.learned for model in keyed.values()] == [1, 2]
+    assert keyed.get("c") is None
+    assert keyed.get("c", 7) == 7
+    assert keyed.get("b").learned == 2
+    popped = keyed.pop("b")
+    assert popped.learned == 2
+    assert keyed.keys() == ["a"]
+    with pytest.raises(KeyError, match="b"):
+        keyed.pop("b")
+    keyed["b"] = popped
+    assert keyed["b"].to_bytes() == popped.to_bytes()
+
+
+@pytest.mark.parametrize(("kind", "library"), [(None, pd), ("pandas", pd), ("polars", pl), ("pyarrow", pa)])
+def test_totals_as_a_frame(kind: str | None, library: Any) -> None:
+    keyed = compose.Keyed(linear_model.LinearRegression(), key="shop")
+    keyed.step_many([{"shop": "b", "x": 1.0}, {"shop": "a", "x": 1.0}], [1.0, 2.0])
+    frame = keyed.to_frame(kind)
+    assert isinstance(frame, library.Table if library is pa else library.DataFrame)
+    assert {name: list(column) for name, column in keyed.totals().items() if name != "last_seen"} == {
+        name: frame[name].to_pylist() if library is pa else list(frame[name])
+        for name in ("key", "learned", "scored", "mean_error")
+    }
+    with pytest.raises(InvalidValue, match="kind must be one of pandas, polars, pyarrow"):
+        keyed.to_frame("csv")
+
+
+def test_verbs_are_those_of_the_template() -> None:
+    X, keys = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    families = ("predict", "predict_proba", "predict_interval", "score", "step")
+    verbs = [f"{family}_{rows}" for family in families for rows in ("one", "many")]
+    for template in (
+        pipeline(),
+        linear_model.RLS(),
+        linear_model.BayesianLinearRegression(),
+        cluster.KMeans(2),
+        anomaly.GaussianScorer(),
+        anomaly.QuantileFilter(anomaly.GaussianScorer(), 0.9),
+        preprocessing.StandardScaler() | PythonMean(),
+    ):
+        keyed = compose.Keyed(template, key="k")
+        present = [verb for verb in verbs if hasattr(keyed, verb)]
+        assert present == [verb for verb in verbs if hasattr(template, verb)]
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba_many': it is a regressor"):
+        compose.Keyed(linear_model.RLS(), key="k").predict_proba_many(X, keys=keys)
+    bayes = compose.Keyed(linear_model.BayesianLinearRegression(), key="k")
+    bayes.learn_many(X, X[:, 0], keys=keys)
+    intervals = [
+        bayes[key].predict_interval_many(X[[row]], 0.8)[0].tolist() for row, key in enumerate(keys.tolist())
+    ]
+    assert bayes.predict_interval_many(X, 0.8, keys=keys).tolist() == intervals
+    # An unknown key has the interval of the template.
+    unknown = linear_model.BayesianLinearRegression().predict_interval_one({0: 1.0, 1: 2.0})
+    assert bayes.predict_interval_one({0: 1.0, 1: 2.0, "k": 9}) == unknown
+    # The distance to the boundary, and not the class.
+    keyed = compose.Keyed(pipeline(), key="k")
+    keyed.learn_many(X, X[:, 0] > 0, keys=keys)
+    expected = [keyed[key].score_many(X[[row]])[0] for row, key in enumerate(keys.tolist())]
+    assert keyed.score_many(X, keys=keys).tolist() == expected
+    rows = [{0: x, 1: z, "k": key} for (x, z), key in zip(X.tolist(), keys.tolist(), strict=True)]
+    assert keyed.score_many(rows).tolist() == expected
+
+
 def test_an_unknown_key_is_predicted_by_the_template() -> None:
     template = linear_model.LinearRegression()
     template.learn_one({"x": 1.0}, 5.0)
@@ -248,6 +317,13 @@ def test_values_that_are_no_keys(keys: list[Any], message: str) -> None:
     if len(keys) == 2:
         with pytest.raises((ValueError, TypeError)):
             keyed.learn_one({"k": keys[1], "x": 1.0}, 1.0)
+
+
+@pytest.mark.parametrize("keys", ["ab", np.ones((2, 1)), (key for key in "ab"), {"a": 1}, 7], ids=str)
+def test_keys_are_a_column(keys: Any) -> None:
+    keyed = compose.Keyed(linear_model.LinearRegression(), key="k")
+    with pytest.raises(InvalidType, match="compose.Keyed: keys must have one key for each row, got"):
+        keyed.learn_many(np.ones((2, 1)), [1.0, 2.0], keys=keys)
 
 
 def test_keys_have_one_type() -> None:

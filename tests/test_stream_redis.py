@@ -8,7 +8,7 @@ import time
 import pytest
 
 from brokers import Redis, require_redis
-from millstream import evaluate, linear_model, stream
+from millstream import evaluate, linear_model, serve, stream
 from millstream.errors import MissingMessages, Unreadable
 from millstream.stream.messages import encode
 from stream_messages import keyed, learned, readings, state
@@ -105,6 +105,20 @@ def test_without_a_checkpoint_the_group_continues(redis):
     source = stream.read_redis(redis.address, "in", idle=0.2)
     assert stream.process(source, keyed(), limit=200).progress.messages == 4
     assert stream.process(source, keyed()).progress.messages == 6
+
+
+def test_a_server_learns_each_entry_once(redis, tmp_path):
+    fill(redis, range(6))
+    model = keyed()
+    for number in range(6):
+        model.learn_many(readings(number))
+    with serve.Server(keyed(), data=tmp_path / "data", port=0) as server:
+        client = serve.Client(server.url)
+        # The group continues; another group begins anew, and changes nothing.
+        for group, limit, repeats in (("one", 100, 0), ("one", None, 0), ("two", None, 300)):
+            source = stream.read_redis(redis.address, "in", group=group, idle=1)
+            assert serve.feed(source, client, "model", limit=limit).repeats == repeats
+        assert state(server.engine.state.models["model"].model) == state(model)
 
 
 def test_trimmed_entries_are_noticed(redis, tmp_path):

@@ -260,6 +260,10 @@ def with_role(wrapper: Any, role: Role, optional: tuple[str, ...]) -> type:
     rare = [name for verb in optional for name in vars(OPTIONAL[verb]) if not name.endswith("_many")]
     verbs = [verb for verb in (*role.verbs, *rare) if verb != "learn_one" and hasattr(wrapper, f"_{verb}")]
     own = {verb: getattr(wrapper, f"_{verb}") for verb in verbs}
+    # Verbs for many rows have public names. Those without a verb for one row do not exist.
+    every = {*role.verbs, *rare}
+    many = [name for name in VERBS if name.endswith("_many") and hasattr(wrapper, name)]
+    own |= {name: MissingVerb(name) for name in many if f"{name.removesuffix('_many')}_one" not in every}
     known = {"__module__": wrapper.__module__, "__doc__": wrapper.__doc__, "_wrapper": wrapper}
     return type(wrapper.__name__, bases, {**known, "_optional": optional, **own})
 

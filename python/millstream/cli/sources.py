@@ -28,7 +28,8 @@ __all__ = ["SOURCE", "SOURCE_OPTIONS", "choice", "near_file", "source_name", "so
 SOURCE = Option(
     ("source",),
     'file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip, zstd), "-" for standard input, '
-    'data set ("Flights") or generator ("SEA(seed=1)")',
+    'data set ("Flights"), generator ("SEA(seed=1)") or messages ("kafka://host:port/topic", "redis://…/stream", '
+    '"tcp://host:port", "unix:path")',
     value="SOURCE",
     complete="file",
 )
@@ -125,7 +126,9 @@ def source_of(given: Namespace, *, learning: bool = True) -> Stream:
         raise UsageError(
             "--label-time needs --time: a label arrives when an example at or after its time is predicted"
         )
-    found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
+    found = _messages(text, given, named) or (
+        _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
+    )
     if learning and found.target is None and _is_table(found):
         raise UsageError(f"no target given: pass --target COLUMN{choice(found)}")
     for name in given.calendar or ():
@@ -193,6 +196,16 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
             return _data_base(path, given.query, named)
 
     return _called(lambda: stream.open(text, format=given.format, **named), text, named, given)
+
+
+def _messages(text: str, given: Namespace, named: dict[str, Any]) -> Stream | None:
+    """The messages at an address such as kafka://host:port/topic; None for another source."""
+    from millstream import stream
+    from millstream.stream.formats import is_address
+
+    if given.format or given.query or not is_address(text) or Path(text).exists():
+        return None
+    return _called(lambda: stream.open(text, **named), text, named, given)
 
 
 def source_name(source: str) -> str:

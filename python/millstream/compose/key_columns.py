@@ -46,9 +46,11 @@ def key_values(keys: Any) -> Any:
         whole = _integers(keys.fillna(0).to_numpy(dtype=dtype.numpy_dtype))
         return ("integers", whole.astype(np.int64), ~missing) if missing.any() else whole
     array = np.asarray(keys)
+    if array.ndim != 1:
+        raise InvalidType(f"keys must have one key for each row, got {typed(keys)}")
     if array.dtype.kind in "iuf":
         return _integers(array)
-    if array.dtype.kind in "UTO" and array.ndim == 1:
+    if array.dtype.kind in "UTO":
         return _object_keys(array.tolist())
     raise InvalidType(f"a key must be an integer or a string, got dtype {array.dtype}")
 

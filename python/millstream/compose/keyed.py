@@ -204,15 +204,30 @@ class Keyed(KeyedParts, Wrapper):
         """The score of one example."""
         return float(self._ask_one(x, "score"))
 
+    def _predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
+        """Two numbers between which the target lies with probability `coverage`; copies the model of the key."""
+        key, _, features = split_dict(self.name, x, self.key, None)
+        if self.time is not None:
+            features.pop(self.time, None)
+        model = self.get(key)
+        found = (self.prior_model if model is None else model).predict_interval_one(features, coverage)
+        return float(found[0]), float(found[1])
+
+    def predict_interval_many(self, X: Any, coverage: float = 0.9, *, keys: Any = None) -> Any:
+        """Intervals of rows, exactly as `predict_interval_one` would: columns of lower and of upper ends."""
+        rows = [self._predict_interval_one(x, coverage) for x in self._dicts(X, keys)]
+        return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
     def predict_many(self, X: Any, *, keys: Any = None) -> Any:
         """Predict rows, each with the model of its key, or with the template if the key is unknown."""
         if self.role is ANOMALY_DETECTOR:
-            rows = list(X) if keys is None and _is_dicts(X) else self._dicts(X, keys)
-            return np.array([self._ask_one(x, "classify") for x in rows], dtype=np.bool_)
+            return np.array([self._ask_one(x, "classify") for x in self._dicts(X, keys)], dtype=np.bool_)
         return self._ask_many(X, keys, "class")
 
     def _dicts(self, X: Any, keys: Any) -> list[Any]:
         """Rows as dicts with their keys."""
+        if keys is None and _is_dicts(X):
+            return list(X)
         split = self._split(X, keys, None, asking=True)
         rows = _frames.rows_of(split.rows)
         return [{**x, self.key: key} for x, key in zip(rows, key_list(split.keys), strict=True)]
@@ -223,7 +238,9 @@ class Keyed(KeyedParts, Wrapper):
 
     def score_many(self, X: Any, *, keys: Any = None) -> Any:
         """Scores of rows, each with the model of its key."""
-        return self._ask_many(X, keys, "class")
+        if self.role is ANOMALY_DETECTOR:
+            return self._ask_many(X, keys, "class")
+        return np.array([self._ask_one(x, "score") for x in self._dicts(X, keys)], dtype=np.float64)
 
     def _plain(self, features: dict[Any, Any]) -> Any:
         return features if isinstance(self._models, PythonModels) else _frames.plain_dict(features)

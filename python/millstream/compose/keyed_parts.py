@@ -17,13 +17,20 @@ from millstream._part import shown_part, unlearned_copy
 from millstream.base import Model
 from millstream.compose.keyed_dump import AS_BEFORE, DumpFolder, load_bytes, load_folder, read_note
 from millstream.compose.keyed_python import PythonModels
-from millstream.errors import InvalidType
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import class_of
 
 __all__ = ["DEFAULT_BYTES", "KeyedParts"]
 
 #: The default of `max_bytes`: 1 GiB.
 DEFAULT_BYTES = 1 << 30
+
+
+class _Exactness:
+    """`MERGE` of keyed models. Of the class: models of different keys stay as they are."""
+
+    def __get__(self, keyed: Any, cls: type) -> str:
+        return "exact" if keyed is None else str(keyed.template.MERGE)
 
 
 class KeyedParts(Model):
@@ -47,6 +54,9 @@ class KeyedParts(Model):
     position: Any
     _models: Any
     _folder: DumpFolder | None
+
+    #: How exactly two models of a key are merged: as those of the template.
+    MERGE: str = _Exactness()  # type: ignore[assignment]
 
     def _wrap(self, model: Any) -> None:
         """Adopt the role and the verbs of the template."""
@@ -173,6 +183,92 @@ class KeyedParts(Model):
         other.__setstate__(copy.deepcopy(state, memo))
         return other
 
+    # Merging.
+
+    def merge(self, other: Any, base: Any = None) -> None:
+        """Merge keyed models that learned another part of the stream.
+
+        A model whose key is only in `other` is copied. Two models of a key are merged, as exactly as `MERGE` says;
+        if they cannot be merged, the error names the key, and nothing has changed. `other` does not change. The
+        errors of predictions in `totals` begin anew for the keys of `other`, and limits hold as for learned rows.
+
+        Parameters
+        ----------
+        other
+            Keyed models with an equal template.
+        base
+            Must be None: keyed models have no record of a base. Let the parts start without keys.
+
+        Examples
+        --------
+        >>> from millstream import baseline, compose
+        >>> north, south = (compose.Keyed(baseline.TargetMean(), key="shop") for _ in range(2))
+        >>> north.learn_many([{"shop": "a"}, {"shop": "b"}], [1.0, 5.0])
+        0
+        >>> south.learn_many([{"shop": "b"}, {"shop": "c"}], [7.0, 9.0])
+        0
+        >>> north.merge(south)
+        >>> [north.predict_one({"shop": shop}) for shop in "abc"]
+        [1.0, 6.0, 9.0]
+        """
+        self._check_other(other, base)
+        merged: dict[Any, Any] = {}
+        # The order in which they have learned, which decides which are dropped first.
+        for key in other.least_recent(len(other)):
+            model, ours = other.get(key), self.get(key)
+            if model is None:
+                continue  # dropped meanwhile
+            if ours is None:
+                merged[key] = model
+                continue
+            if getattr(self.template, "learned", 0):
+                raise InvalidValue(
+                    f"{self.name}: key {key!r}: both models began with a template that has learned, which would "
+                    "count twice"
+                )
+            try:
+                ours.merge(model)
+            except MillstreamError as error:
+                raise error.by(f"{self.name}: key {key!r}") from None
+            merged[key] = ours
+        if merged and len(self) and isinstance(next(iter(merged)), str) != isinstance(self.keys()[0], str):
+            ours, theirs = ("strings", "integers") if isinstance(self.keys()[0], str) else ("integers", "strings")
+            raise InvalidType(f"{self.name}: the keys are {ours}, and those of the other are {theirs}")
+        for key, model in merged.items():
+            self[key] = model
+
+    def _check_other(self, other: Any, base: Any) -> None:
+        if not isinstance(other, KeyedParts):
+            raise InvalidType(f"{self.name}: only keyed models can be merged, got {shown_part(other)}")
+        if base is not None:
+            raise InvalidValue(
+                f"{self.name}: keyed models have no record of a base: let the parts start without keys, and merge "
+                "them without base="
+            )
+        if (other.key, other.time) != (self.key, self.time):
+            ours, theirs = ((each.key, each.time) for each in (self, other))
+            raise InvalidValue(
+                f"{self.name}: can be merged if key and time are equal, got {quoted(ours)} and {quoted(theirs)}"
+            )
+        templates = [
+            type(each.template) if isinstance(each._models, PythonModels) else each.template.describe()
+            for each in (self, other)
+        ]
+        if templates[0] != templates[1]:
+            raise InvalidValue(
+                f"{self.name}: can be merged if the templates are equal, got {shown_part(self.template)} and "
+                f"{shown_part(other.template)}"
+            )
+        if "global" in (self.prior, other.prior):
+            raise InvalidValue(
+                f'{self.name}: cannot be merged with prior="global", because new keys began with models of '
+                'different parts of the stream; use prior="template"'
+            )
+        if self.ttl is not None:
+            raise InvalidValue(
+                f"{self.name}: cannot be merged with ttl, because the times of the last examples would be lost"
+            )
+
     # Keys as values.
 
     def __len__(self) -> int:
@@ -191,6 +287,32 @@ class KeyedParts(Model):
     def keys(self) -> list[Any]:
         """All keys in ascending order."""
         return list(self._models.facts()[0])
+
+    def values(self) -> Iterator[Any]:
+        """Copies of all models, in ascending order of keys."""
+        return (model for _, model in self.items())
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """All keys in ascending order, each with a copy of its model."""
+        for key in self.keys():
+            try:
+                model = self[key]
+            except KeyError:  # dropped meanwhile
+                continue
+            yield key, model
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """A copy of the model of a key; `default` for an unknown key."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def pop(self, key: Any) -> Any:
+        """Remove the model of a key and return it."""
+        model = self[key]
+        del self[key]
+        return model
 
     def __getitem__(self, key: Any) -> Any:
         """A copy of the model of a key, which may be used and saved on its own."""
@@ -255,13 +377,19 @@ class KeyedParts(Model):
         """One row per key, as columns: `key`, `learned`, `last_seen`, `scored` and `mean_error`.
 
         `mean_error` is the error rate, the mean absolute error or the mean score of the predictions of `step_one`
-        and `step_many`; NaN before the first. `pandas.DataFrame(model.totals())` makes a frame of it.
+        and `step_many`; NaN before the first. `to_frame` makes a frame of it.
         """
         keys, learned, times, scored, errors, _ = self._models.facts()
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.where(scored > 0, errors / scored, np.nan)
         column = np.array(keys, dtype=object if keys and isinstance(keys[0], str) else np.int64)
         return {"key": column, "learned": learned, "last_seen": times, "scored": scored, "mean_error": means}
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """`totals` as a frame of "pandas", "polars" or "pyarrow"; by default of the first that is installed."""
+        from millstream.evaluate.frames import frame
+
+        return frame(self.totals(), kind)
 
     def most_surprising(self, n: int = 10) -> list[tuple[Any, float]]:
         """The keys with the highest mean error or score of their predictions, and that mean."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from millstream.stream.frames import from_pandas as from_pandas
     from millstream.stream.frames import from_polars as from_polars
     from millstream.stream.json_lines import read_json_lines as read_json_lines
-    from millstream.stream.kafka import read_kafka as read_kafka
     from millstream.stream.kafka_sink import write_kafka as write_kafka
+    from millstream.stream.kafka_source import read_kafka as read_kafka
     from millstream.stream.libsvm import read_libsvm as read_libsvm
     from millstream.stream.message_source import MessageSource as MessageSource
     from millstream.stream.messages import Origin as Origin
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from millstream.stream.processing import process as process
     from millstream.stream.profiling import Profile as Profile
     from millstream.stream.profiling import profile as profile
-    from millstream.stream.redis import read_redis as read_redis
     from millstream.stream.redis_sink import write_redis as write_redis
+    from millstream.stream.redis_source import read_redis as read_redis
     from millstream.stream.river import iter_arff as iter_arff
     from millstream.stream.river import iter_array as iter_array
     from millstream.stream.river import iter_csv as iter_csv
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from millstream.stream.round_writers import write_dsjson as write_dsjson
     from millstream.stream.round_writers import write_vw as write_vw
     from millstream.stream.sink import Sink as Sink
-    from millstream.stream.socket import read_socket as read_socket
     from millstream.stream.socket_sink import write_socket as write_socket
+    from millstream.stream.socket_source import read_socket as read_socket
     from millstream.stream.sparse_text import SparseText as SparseText
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from millstream.stream.task_streams import tasks as tasks
     from millstream.stream.vowpal_wabbit import hash_feature as hash_feature
     from millstream.stream.vowpal_wabbit import read_vw as read_vw
+
+    #: Short names of the sources of messages.
+    kafka, redis, socket = read_kafka, read_redis, read_socket
 
 #: Modules of the readers. Each is imported when first used, because importing Arrow is slow.
 _READERS = {
@@ -112,11 +115,11 @@ _READERS = {
     "read_csv": "csv",
     "read_dsjson": "round_files",
     "read_json_lines": "json_lines",
-    "read_kafka": "kafka",
+    "read_kafka": "kafka_source",
     "read_libsvm": "libsvm",
     "read_parquet": "columnar",
-    "read_redis": "redis",
-    "read_socket": "socket",
+    "read_redis": "redis_source",
+    "read_socket": "socket_source",
     "read_sql": "sql",
     "read_sqlite": "sql",
     "read_stdin": "formats",
@@ -131,10 +134,14 @@ _READERS = {
     "write_vw": "round_writers",
 }
 
+#: Short names of the sources of messages.
+_SHORT = {"kafka": "read_kafka", "redis": "read_redis", "socket": "read_socket"}
+
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]
 
 
 def __getattr__(name: str) -> Any:
+    name = _SHORT.get(name, name)
     if name in _READERS:
         return getattr(importlib.import_module(f"millstream.stream.{_READERS[name]}"), name)
     from millstream._other_names import unknown_name

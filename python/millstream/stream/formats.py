@@ -19,7 +19,7 @@ from millstream.stream.dialect import divides
 from millstream.stream.options import check_options
 from millstream.stream.source import check
 
-__all__ = ["FORMATS", "open", "read_stdin"]
+__all__ = ["FORMATS", "MESSAGES", "is_address", "open", "read_stdin"]
 
 #: The reader of each format and its file extensions.
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -31,6 +31,15 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "libsvm": ("read_libsvm", (".libsvm", ".svmlight", ".svm")),
     "vw": ("read_vw", (".vw",)),
     "sql": ("read_sqlite", (".db", ".sqlite", ".sqlite3")),
+}
+
+#: The readers of messages, by the beginning of an address.
+MESSAGES = {
+    "kafka": "read_kafka",
+    "redis": "read_redis",
+    "rediss": "read_redis",
+    "tcp": "read_socket",
+    "unix": "read_socket",
 }
 
 #: Formats in which each line has a label, which is the target.
@@ -77,10 +86,13 @@ def open(  # noqa: A001
 ) -> Stream:
     """Read a file in any format, detected by its extension (`.csv`, `.parquet`, `.vw.gz`) or its first bytes.
 
+    Messages are read from an address: `kafka://host:port/topic`, `redis://host:port/stream` (`redis://host:port/1/stream`
+    for database 1), `tcp://host:port` or `unix:path` to listen on a socket.
+
     Parameters
     ----------
     source
-        A path, `"-"` for standard input, or an open file.
+        A path, `"-"` for standard input, an open file, or an address.
     target
         The column to predict. Not needed for libsvm and Vowpal Wabbit files, where it is "label".
     format
@@ -100,6 +112,8 @@ def open(  # noqa: A001
     """
     from millstream import stream
 
+    if format is None and is_address(source):
+        return _messages(source, target, options)
     name = format
     if name is None:
         name, implied = _found(source)
@@ -112,6 +126,33 @@ def open(  # noqa: A001
     reader = getattr(stream, FORMATS[name][0])
     check_options(reader, options)
     return reader(source, **options)  # type: ignore[no-any-return]
+
+
+def is_address(source: Any) -> bool:
+    """Whether a source is the address of messages, such as kafka://host:port/topic."""
+    found = re.match(r"([a-z]+):", source) if isinstance(source, str) else None
+    if found is None or found[1] not in MESSAGES:
+        return False
+    return found[1] == "unix" or source.startswith("//", found.end())
+
+
+def _messages(source: str, target: str | None, options: dict[str, Any]) -> Stream:
+    """The source of messages at an address."""
+    from millstream import stream
+
+    kind = source.partition(":")[0]
+    reader = getattr(stream, MESSAGES[kind])
+    rest = source.partition("://")[2]
+    if target is not None:
+        options["target"] = target
+    options = {name: value for name, value in options.items() if name != "follow"}
+    if kind in ("unix", "tcp"):
+        return reader(source if kind == "unix" else rest.rstrip("/"), **options)  # type: ignore[no-any-return]
+    place, _, name = rest.rpartition("/")
+    if not place or not name:
+        what = "topic" if kind == "kafka" else "stream"
+        raise InvalidValue(f"stream: an address must be {kind}://host:port/{what}, got {quoted(source)}")
+    return reader(place if kind == "kafka" else f"{kind}://{place}", name, **options)  # type: ignore[no-any-return]
 
 
 def read_stdin(target: str | None = None, *, format: str | None = None, **options: Any) -> Stream:  # noqa: A002

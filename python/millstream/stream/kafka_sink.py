@@ -8,7 +8,7 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue, Unreadable
-from millstream.stream.kafka import KafkaReader, kafka, quiet, words
+from millstream.stream.kafka_source import KafkaReader, kafka, quiet, words
 from millstream.stream.message_source import Reader
 from millstream.stream.messages import Offset, Origin
 from millstream.stream.sink import Sink

@@ -172,8 +172,7 @@ def _check_model(source: MessageSource, model: Any, learn: bool, stored: bool) -
         raise InvalidType(f"stream.process: a model must predict or score, got {quoted(model)}")
     if learn and source.target is None and role.truth is not Truth.NONE:
         raise InvalidValue(
-            f"stream.process: a {role.word if hasattr(role, 'word') else 'supervised model'} needs a target to "
-            "learn: pass target= to the source, or learn=False"
+            f"stream.process: {role.phrase} needs a target to learn: pass target= to the source, or learn=False"
         )
     if stored:
         # Before the first message, not at the first checkpoint.

@@ -9,7 +9,7 @@ from millstream.errors import InvalidValue
 from millstream.stream.counts import count
 from millstream.stream.message_source import Reader
 from millstream.stream.messages import Offset, Origin, order
-from millstream.stream.redis import FIELD, client, patiently
+from millstream.stream.redis_source import FIELD, client, patiently
 from millstream.stream.sink import Sink
 
 __all__ = ["RedisSink", "write_redis"]
