@@ -173,8 +173,9 @@ class Policy(Part):
 
     @property
     def _drawing(self) -> random.Random:
-        drawing: random.Random = self.__dict__.setdefault("_random", random.Random(getattr(self, "seed", 0)))
-        return drawing
+        if "_random" not in self.__dict__:
+            self._random = seeded(getattr(self, "seed", 0))
+        return self._random
 
     @property
     def _opened(self) -> _OpenDecisions:
@@ -224,6 +225,11 @@ class _OpenDecisions:
 
     def close(self, key: int) -> None:
         del self.waiting[key]
+
+
+def seeded(seed: int) -> random.Random:
+    """The draws of a policy. They differ from those of `random.Random(seed)`, with which users simulate rewards."""
+    return random.Random(f"policy {seed}")
 
 
 def finite_number(who: str, what: str, value: Any) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream._part import Part
 from millstream._python_loop import check_on_error
-from millstream.bandit.base import Decisions
+from millstream.bandit.base import Decisions, seeded
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
@@ -65,7 +64,7 @@ class ContextInPython(Part):
     seed: int = 0
 
     def _start(self) -> None:
-        self._random = random.Random(self.seed)
+        self._random = seeded(self.seed)
         self._waiting: dict[int, tuple[Any, Any, Any, float]] = {}
         self._next = 0
         #: Number of decisions that were dropped before their reward arrived.
