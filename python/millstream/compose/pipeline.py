@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._echo import quoted
+from millstream._feature_names import name_steps
 from millstream._native import Native, NativeWrapper
 from millstream._python_loop import restore
 from millstream.base import AnomalyFilter, Features, Model, Wrapper
@@ -161,7 +162,9 @@ class _NativePipeline(NativeWrapper, Pipeline):
     @property
     def steps(self) -> list[Any]:
         """Copies of the steps with their state."""
-        return [self._member(place) for place in range(len(self))]
+        steps = [self._member(place) for place in range(len(self))]
+        name_steps(steps)
+        return steps
 
     @property
     def names(self) -> list[str]:
@@ -203,6 +206,7 @@ class _PythonPipeline(Wrapper, Pipeline):
         steps: list[Any] = []
         for segment in self._segments:
             steps.extend(segment.steps if isinstance(segment, Pipeline) else [segment])
+        name_steps(steps)
         return steps
 
     @property
