@@ -244,6 +244,18 @@ def finite_number(who: str, what: str, value: Any) -> float:
     return number
 
 
+def from_log(who: str, given: tuple[Any, ...], named: tuple[Any, ...], probability: Any) -> tuple[Any, ...]:
+    """The positional arguments x, actions, action, reward and probability of a round of a log."""
+    if len(given) not in (4, 5) or any(value is not None for value in named):
+        raise InvalidType(
+            f"{who}: learn_one takes (id, reward) or (x, actions, action, reward, probability), got "
+            f"{len(given)} positional arguments"
+        )
+    if len(given) == 5 and probability is not None:
+        raise InvalidType(f"{who}: learn_one got two probabilities")
+    return (*given[:4], given[4] if len(given) == 5 else probability)
+
+
 def columns(who: str, ids: Any, rewards: Any, actions: Any, probabilities: Any) -> tuple[Any, Any, Any]:
     """The columns of `learn_many` as lists of equal length: ids or actions, rewards, probabilities or None."""
     if (ids is None) == (actions is None) or rewards is None:

@@ -13,7 +13,7 @@ from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream._part import Part
 from millstream._python_loop import check_on_error
-from millstream.bandit.base import Decisions, seeded
+from millstream.bandit.base import Decisions, from_log, seeded
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
@@ -107,14 +107,24 @@ class ContextInPython(Part):
         self,
         id: Any = None,  # noqa: A002
         reward: Any = None,
-        *,
+        *log: Any,
         x: Any = None,
         actions: Any = None,
         action: Any = None,
         probability: Any = None,
     ) -> None:
-        """Learn the reward of a decision, or a round of a log."""
+        """Learn the reward of a decision, or a round of a log.
+
+        `learn_one(id, reward)` learns the reward of a decision, whenever it arrives and in any order.
+        `learn_one(x=x, actions=actions, action=action, reward=reward, probability=probability)` learns a round
+        that another policy decided, and so does `learn_one(x, actions, action, reward, probability)`.
+        """
         who = self._who
+        if log:
+            x, actions, action, reward, probability = from_log(
+                who, (id, reward, *log), (x, actions, action), probability
+            )
+            id = None  # noqa: A001
         value = number(who, "reward", reward)
         if self.reward_range is not None:
             low, high = self.reward_range

@@ -188,7 +188,7 @@ class Continuous(ContextInPython):
         self,
         id: Any = None,  # noqa: A002
         reward: Any = None,
-        *,
+        *log: Any,
         x: Any = None,
         actions: Any = None,
         action: Any = None,
@@ -199,6 +199,8 @@ class Continuous(ContextInPython):
         Rewards are learned without weights, so that the density of the action, `probability`, is not needed.
         """
         self._check_no_actions(actions)
+        if log:
+            raise InvalidType(f"{self._who}: pass x, action, reward and probability by name")
         value = number(self._who, "reward", reward)
         if (id is None) == (action is None):
             raise InvalidType(f"{self._who}: learn_one needs the id of a decision or an action, and its reward")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import typed
 from millstream._part import shown_part, unlearned_copy
 from millstream.bandit import explore as explorers
 from millstream.bandit.context_in_python import ContextInPython, labels_of
@@ -160,7 +161,11 @@ def _features(given: Any, letter: str) -> dict[Any, Any]:
         return {}
     if isinstance(given, Mapping):
         return dict(given)
-    return {f"{letter}{place}": float(value) for place, value in enumerate(np.asarray(given).reshape(-1))}
+    try:
+        vector = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidType(f"bandit.Contextual: features must be a dict or a vector, got {typed(given)}") from None
+    return {f"{letter}{place}": value for place, value in enumerate(vector.reshape(-1).tolist())}
 
 
 def _both(one: Any, other: Any) -> bool:
