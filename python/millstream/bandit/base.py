@@ -186,6 +186,18 @@ class Policy(Part):
         """An independent copy with the same state."""
         return copy.deepcopy(self)
 
+    def save(self, path: Any) -> None:
+        """Not supported by a policy in Python: use pickle."""
+        self.to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Not supported by a policy in Python: use pickle."""
+        raise InvalidType(f"{type(self).__name__}: a policy in Python cannot be saved as data; use pickle")
+
+    def merge(self, other: Any, base: Any = None) -> None:
+        """Not supported by a policy in Python."""
+        raise InvalidType(f"{type(self).__name__}: cannot be merged: only native policies can")
+
     @property
     def memory(self) -> int:
         """Memory of the policy in bytes."""

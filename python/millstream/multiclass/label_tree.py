@@ -23,6 +23,8 @@ _MODERATE = 1e30
 #: A subtree gets no new class while it has more than this many times the classes of the other one, so that the depth
 #: is at most logarithmic.
 _MOST_UNEQUAL = 3
+#: Nodes that are asked for each candidate.
+_NODES = 8
 
 
 class LabelTree(BinaryReduction):
@@ -123,17 +125,22 @@ class LabelTree(BinaryReduction):
         return vote(router, x) if getattr(router, "learned", 1) else 0.5
 
     def _likely(self, x: Features, count: int) -> dict[Label, float]:
-        """The most probable classes by the tree, with their probabilities in descending order."""
+        """The most probable classes by the tree, with their probabilities in descending order.
+
+        If many classes are about equally probable, there are fewer than `count`: `_NODES` are asked for each.
+        """
         found: dict[Label, float] = {}
+        left = _NODES * count
         # Nodes of the greatest probability first; the older one of two equal ones.
         queue = [(-1.0, 0)] if self._parents else []
-        while queue and len(found) < count:
+        while queue and len(found) < count and (left > 0 or not found):
             negative, node = heapq.heappop(queue)
             children = self._children[node]
             if children is None:
                 found[self._labels[node]] = -negative
                 continue
             right = self._right(node, x)
+            left -= 1
             heapq.heappush(queue, (negative * (1.0 - right), children[0]))
             heapq.heappush(queue, (negative * right, children[1]))
         return found
