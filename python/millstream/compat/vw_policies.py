@@ -75,7 +75,7 @@ def _contextual(options: Options, optimizer: str | Call) -> Call:
         )
     low, high = (options.number(name, 0.0) if name in options else None for name in ("--cb_min_cost", "--cb_max_cost"))
     if low is not None and high is not None:
-        keywords["reward_range"] = [-high, -low]
+        keywords["reward_range"] = [0.0 - high, 0.0 - low]
     member = Call("linear_model.LinearRegression", (), {"optimizer": optimizer})
     return Call("bandit.Contextual", (member,), keywords)
 

@@ -94,7 +94,7 @@ class Interact(Native, Transformer):
             bits=bits,
             linear=linear,
             max_products=max_products,
-            names=names_limit(str(self.name), names) or 0,
+            names=(names_limit(str(self.name), names) or 0) if names != 0 else 0,
         )
 
     @property
