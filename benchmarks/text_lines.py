@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import millstream
-
 from benchmarks.measure import Comparison, Outcome, Side, measure
 from millstream import evaluate, linear_model, metrics, stream
 

@@ -183,7 +183,9 @@ def test_what_expectiles_are_refused() -> None:
             losses.Expectile(q)
 
 
-@pytest.mark.parametrize("kind", [linear_model.LinearRegression, linear_model.LogisticRegression, linear_model.SoftmaxRegression])
+@pytest.mark.parametrize(
+    "kind", [linear_model.LinearRegression, linear_model.LogisticRegression, linear_model.SoftmaxRegression]
+)
 def test_penalties_of_the_optimizer_are_those_of_the_learner(kind: Any) -> None:
     targets = Y if kind is linear_model.LinearRegression else Y > 0
     if kind is linear_model.SoftmaxRegression:

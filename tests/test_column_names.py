@@ -56,7 +56,9 @@ def test_explanations_have_names() -> None:
     assert "user=ann × item=red" in told.contributions
 
 
-@pytest.mark.parametrize("make", [preprocessing.FeatureHasher, lambda **given: compose.Interact([("user", "item")], **given)])
+@pytest.mark.parametrize(
+    "make", [preprocessing.FeatureHasher, lambda **given: compose.Interact([("user", "item")], **given)]
+)
 def test_collisions_are_reported_and_bytes_limited(make: Any) -> None:
     hasher = preprocessing.FeatureHasher(n_features=2, names=True)
     hasher.transform_many([x for x, _ in ROWS])

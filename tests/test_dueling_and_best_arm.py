@@ -17,7 +17,7 @@ from millstream.errors import InvalidType, InvalidValue
 def test_the_first_duels_by_hand() -> None:
     policy = bandit.Dueling(actions=["a", "b", "c"])
     # Nothing is known: any pair of different actions.
-    assert policy.probabilities_one() == pytest.approx({pair: 1 / 6 for pair in policy.probabilities_one()})
+    assert policy.probabilities_one() == pytest.approx(dict.fromkeys(policy.probabilities_one(), 1 / 6))
     assert len(policy.probabilities_one()) == 6
     policy.learn_one(action=("a", "b"), reward=1.0)
     policy.learn_one(action=("a", "b"), reward=0.5)
@@ -28,7 +28,9 @@ def test_the_first_duels_by_hand() -> None:
         np.array([[0.5, 0.75 + width, 1.0], [0.25 + width, 0.5, 1.0], [1.0, 1.0, 0.5]])
     )
     # All may still beat all others. The second one has the highest bound against the first: for b that is a.
-    assert policy.probabilities_one() == pytest.approx({("a", "c"): 1 / 3, ("b", "a"): 1 / 3, ("c", "a"): 1 / 6, ("c", "b"): 1 / 6})
+    assert policy.probabilities_one() == pytest.approx(
+        {("a", "c"): 1 / 3, ("b", "a"): 1 / 3, ("c", "a"): 1 / 6, ("c", "b"): 1 / 6}
+    )
     assert (policy.wins("a", "b"), policy.wins("b", "a"), policy.best) == (1.5, 0.5, "a")
 
 

@@ -116,9 +116,15 @@ def test_other_options_get_a_sentence(capsys: pytest.CaptureFixture[str]) -> Non
     [
         ("--cb_explore_adf --epsilon 0.1", "EpsilonGreedy(epsilon=0.1), products=False"),
         ("--cb_explore_adf -q sa --squarecb --gamma_scale 5", "explore=SquareCB(gamma_scale=5.0)"),
-        ("--cb_explore_adf -q sa --regcb --cb_min_cost -1 --cb_max_cost 0", "optimistic=False), reward_range=[0.0, 1.0]"),
+        (
+            "--cb_explore_adf -q sa --regcb --cb_min_cost -1 --cb_max_cost 0",
+            "optimistic=False), reward_range=[0.0, 1.0]",
+        ),
         ("--cb_explore_adf -q sa --regcbopt --mellowness 0.01", "explore=RegCB()"),
-        ("--cb_explore_adf -q sa --bag 4 --greedify --cb_type dr", "Bag(n_models=4, greedify=True), estimate='dr'"),
+        (
+            "--cb_explore_adf -q sa --bag 4 --greedify --cb_type dr",
+            "Bag(n_models=4, greedify=True), estimate='dr'",
+        ),
         ("--cb_explore_adf -q sa --cover 3 --psi 0.1 --nounif", "Cover(n_policies=3, psi=0.1, epsilon=0.0)"),
         ("--cb_explore_adf -q sa --softmax --lambda 4", "Softmax(sharpness=4.0)"),
         ("--cb_explore_adf -q sa --first 10", "SquareCB()"),
@@ -147,7 +153,10 @@ def test_code_learns_rounds(tmp_path: Path) -> None:
     text.write_text("shared |s a\n0:-1:0.5 |a x\n|a y\n\nshared |s b\n|a x\n0:0:0.5 |a y\n\n" * 20)
     lines = tmp_path / "rounds.dsjson"
     stream.write_dsjson(stream.read_vw(text, labels="actions"), lines)
-    for line in (f"-d {text} --cb_explore_adf --squarecb -q sa", f"--dsjson -d {lines} --cb_explore_adf -q sa -b 20"):
+    for line in (
+        f"-d {text} --cb_explore_adf --squarecb -q sa",
+        f"--dsjson -d {lines} --cb_explore_adf -q sa -b 20",
+    ):
         names: dict[str, Any] = {}
         exec(made(line).code, names)
         assert names["model"].learned == 40 or names["probabilities"].matrix.shape == (40, 2)

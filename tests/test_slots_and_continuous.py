@@ -137,7 +137,7 @@ def test_draws_follow_the_density() -> None:
     assert all(policy.density_one(None, d.action) == pytest.approx(d.probability) for d in drawn[:50])
     # In the limit the mean of 1 / density is the length of the range.
     assert np.mean([1.0 / decision.probability for decision in drawn]) == pytest.approx(1.0, abs=0.1)
-    counts, edges = np.histogram([decision.action for decision in drawn], 10, (0.0, 1.0))
+    counts, _ = np.histogram([decision.action for decision in drawn], 10, (0.0, 1.0))
     grid = (np.arange(1000) + 0.5) / 1000
     density = np.array([policy.density_one(None, action) for action in grid]).reshape(10, 100).mean(axis=1) / 10
     assert density.sum() == pytest.approx(1.0, abs=0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["Renames", "column_name", "name_steps", "named", "names_of", "note_names"]
@@ -27,7 +28,7 @@ def names_of(part: Any) -> Any:
 
 def name_steps(steps: Sequence[Any]) -> None:
     """Give each step of a pipeline the names that the step before it has collected."""
-    for step, after in zip(steps[:-1], steps[1:], strict=True):
+    for step, after in pairwise(steps):
         if (names := names_of(step)) is not None and names_of(after) is None:
             after.feature_names = names
 

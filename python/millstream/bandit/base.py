@@ -240,7 +240,7 @@ class _OpenDecisions:
 
 
 def seeded(seed: int) -> random.Random:
-    """The draws of a policy. They differ from those of `random.Random(seed)`, with which users simulate rewards."""
+    """The draws of a policy, which differ from those of `random.Random(seed)`, by which users simulate rewards."""
     return random.Random(f"policy {seed}")
 
 

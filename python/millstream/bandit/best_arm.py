@@ -14,7 +14,7 @@ from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["BestArm"]
 
-#: The error of the bounds after n rewards of an action falls with n^-POWER; SUM is the sum of n^-POWER over n >= 1.
+#: The error of the bounds after n rewards of an action falls with n^-POWER; SUM is the sum of that over n >= 1.
 _POWER, _SUM = 1.1, 10.584448464950803
 
 
@@ -159,7 +159,9 @@ class BestArm(Policy):
         for action in actions:
             if action not in self._counts:
                 known = ", ".join(map(quoted, list(self._counts)[:10]))
-                raise InvalidValue(f"{self._who}: the action must be one of {known or 'none yet'}, got {quoted(action)}")
+                raise InvalidValue(
+                    f"{self._who}: the action must be one of {known or 'none yet'}, got {quoted(action)}"
+                )
 
     def probabilities_one(self, actions: Iterable[Hashable] | None = None) -> dict[Any, float]:
         """The probability of each action; changes nothing."""

@@ -21,8 +21,8 @@ __all__ = ["Continuous"]
 class Continuous(ContextInPython):
     """Choose a number between `low` and `high`: a price, a dose, a threshold.
 
-    The reward is learned as a function of context and action that is linear between `n_knots` values of the action,
-    with exact least squares or any regressor. To decide, an explorer chooses between intervals of the width 2 ×
+    The reward is learned as a function of context and action that is linear between `n_knots` values of the
+    action, with exact least squares or any regressor. To decide, an explorer chooses between intervals of the width 2 ×
     `bandwidth`, by the mean of the predicted reward over each, and the action is drawn uniformly from the interval
     chosen (smoothed regret). The probability of a decision is thus a *density*, by which its log can be evaluated.
     A smaller `bandwidth` finds a narrower peak of the reward, but needs more rounds.
@@ -89,13 +89,21 @@ class Continuous(ContextInPython):
         seed: int = 0,
     ) -> None:
         who = self._who
-        low, high, bandwidth = number(who, "low", low), number(who, "high", high), number(who, "bandwidth", bandwidth)
+        low, high, bandwidth = (
+            number(who, "low", low),
+            number(who, "high", high),
+            number(who, "bandwidth", bandwidth),
+        )
         if not (low < high and math.isfinite(high - low)):
             raise InvalidValue(f"{who}: high must be above low, got {low} and {high}")
         if not 0.0 < 2.0 * bandwidth <= high - low:
             raise InvalidValue(f"{who}: bandwidth must be in (0, {(high - low) / 2.0}], got {bandwidth}")
         ratio = (high - low) / bandwidth
-        for what, value, least in (("n_actions", n_actions, 1), ("n_knots", n_knots, 2), ("max_pending", max_pending, 1)):
+        for what, value, least in (
+            ("n_actions", n_actions, 1),
+            ("n_knots", n_knots, 2),
+            ("max_pending", max_pending, 1),
+        ):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise InvalidType(f"{who}: {what} must be an integer >= {least}, got {typed(value)}")
             if value is not None and not least <= value <= 10**9:
@@ -109,13 +117,20 @@ class Continuous(ContextInPython):
         self.n_actions, self.n_knots, self.l2 = n_actions, n_knots, l2
         self.max_pending, self.seed = max_pending, seed
         #: The policy that chooses between intervals.
-        self.learner = Contextual(
-            model, explore=explore, estimate="dm", reward_range=reward_range, l2=l2, seed=seed  # type: ignore[arg-type]
+        self.learner: Any = Contextual(
+            model,
+            explore=explore,
+            estimate="dm",
+            reward_range=None if reward_range is None else list(reward_range),
+            l2=l2,
+            seed=seed,
         )
         count = n_actions if n_actions is not None else max(1, math.ceil(2.0 * ratio) - 3)
         #: The lower ends of the intervals.
         self.starts: list[float] = (
-            [(low + high) / 2.0 - bandwidth] if count == 1 else np.linspace(low, high - 2.0 * bandwidth, count).tolist()
+            [(low + high) / 2.0 - bandwidth]
+            if count == 1
+            else np.linspace(low, high - 2.0 * bandwidth, count).tolist()
         )
         knots = n_knots if n_knots is not None else math.ceil(ratio) + 1
         self._knots = np.linspace(low, high, knots)
@@ -218,7 +233,9 @@ class Continuous(ContextInPython):
 
     def _teach(self, x: Any, actions: Any, action: Any, reward: float, probability: float | None) -> None:
         features = [self._basis(action)]
-        self.learner.learn_one(x=_context(self._who, x), actions=features, action=0, reward=reward, probability=1.0)
+        self.learner.learn_one(
+            x=_context(self._who, x), actions=features, action=0, reward=reward, probability=1.0
+        )
 
     def _inside(self, action: Any) -> float:
         found = number(self._who, "action", action)
@@ -246,7 +263,9 @@ class Continuous(ContextInPython):
         """Not supported: rounds have lists of actions."""
         raise InvalidType(f"{self._who}: rounds have lists of actions; call learn_one for each row")
 
-    def learn_many(self, rounds: Any = None, *, ids: Any = None, rewards: Any = None, on_error: str = "raise") -> int:
+    def learn_many(
+        self, rounds: Any = None, *, ids: Any = None, rewards: Any = None, on_error: str = "raise"
+    ) -> int:
         """Learn the rewards of decisions, exactly as `learn_one` would."""
         if rounds is not None or ids is None or rewards is None:
             raise InvalidType(f"{self._who}: learn_many needs the ids of decisions and their rewards")

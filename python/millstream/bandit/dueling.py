@@ -25,8 +25,8 @@ class Dueling(Policy):
     Choose it where an outcome says which of two actions was better, but not how good each one is: interleaved
     rankings, or users who prefer one of two answers. A decision is a pair of actions, and its reward is the result
     of the comparison: 1 if the first one wins, 0 if the second one does, 0.5 for a tie. When the best action is
-    clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The regret grows
-    with the logarithm of the number of rounds if some action beats every other one with a probability above 1/2.
+    clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The regret
+    grows with the logarithm of the number of rounds if some action beats every other one with a probability above 1/2.
 
     The pair is drawn in two steps. An action that may beat all others by its upper bounds becomes the first one:
     the favourite of earlier rounds with probability 1/2, otherwise any of them. The second one is the action with
@@ -220,7 +220,9 @@ class Dueling(Policy):
             raise InvalidType(f"{self._who}: the action must be a pair of actions, got {typed(action)}")
         for each in action:
             if not isinstance(each, Hashable):
-                raise InvalidType(f"{self._who}: an action must be a bool, an integer or a string, got {typed(each)}")
+                raise InvalidType(
+                    f"{self._who}: an action must be a bool, an integer or a string, got {typed(each)}"
+                )
         return action[0], action[1]
 
     def learn_action(self, action: Any, reward: float, probability: float | None = None) -> None:
@@ -234,5 +236,3 @@ class Dueling(Policy):
             one, other = self._places[first], self._places[second]
             self._wins[one, other] += reward
             self._wins[other, one] += 1.0 - reward
-
-

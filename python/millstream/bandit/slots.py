@@ -50,9 +50,7 @@ class Slots(ContextInPython):
     ['sport', 'news']
     """
 
-    def __init__(
-        self, policy: Any = None, n_slots: int = 3, max_pending: int = 10_000, seed: int = 0
-    ) -> None:
+    def __init__(self, policy: Any = None, n_slots: int = 3, max_pending: int = 10_000, seed: int = 0) -> None:
         if policy is None:
             policy = Contextual()
         if isinstance(policy, type) or role_of(policy) is not POLICY or not getattr(policy, "uses_context", False):

@@ -284,7 +284,9 @@ def _reduced(options: _Options, reduction: str, optimizer: str | Call) -> Call:
         if reduction == "--ect":
             options.note("--ect: multiclass.OneVsRest had half as many errors on ten classes.")
         if name not in ("logistic", "hinge"):
-            options.note(f"{reduction}: its members have the logistic loss, which has probabilities and fewer errors.")
+            options.note(
+                f"{reduction}: its members have the logistic loss, which has probabilities and fewer errors."
+            )
         member, _ = _linear(options, name if name in ("logistic", "hinge") else "logistic", optimizer)
         return Call(_MANY[reduction], (member,))
     by_class = {"by_class": True} if reduction.endswith("_ldf") else {}

@@ -43,7 +43,17 @@ WITH_VALUE = {
         "--initial_regressor",
     ),
     *("--min_prediction", "--max_prediction", "--link", "--predictions", "--boosting", "--bootstrap"),
-    *("--cb", "--cb_explore", "--cb_type", "--cb_min_cost", "--cb_max_cost", "--epsilon", "--bag", "--cover", "--psi"),
+    *(
+        "--cb",
+        "--cb_explore",
+        "--cb_type",
+        "--cb_min_cost",
+        "--cb_max_cost",
+        "--epsilon",
+        "--bag",
+        "--cover",
+        "--psi",
+    ),
     *("--first", "--rnd", "--lambda", "--gamma_scale", "--gamma_exponent", "--mellowness", "--cbify"),
     *("--cats", "--bandwidth", "--min_value", "--max_value", "--log_multi", "--recall_tree", "--ect"),
 }
@@ -51,7 +61,15 @@ WITH_VALUE = {
 #: Translated options without a value.
 FLAGS = {
     *("--sgd", "--adaptive", "--normalized", "--invariant", "--coin", "--ftrl", "--noconstant", "--holdout_off"),
-    *("--testonly", "--probabilities", "--binary", "--cb_adf", "--cb_explore_adf", "--ccb_explore_adf", "--dsjson"),
+    *(
+        "--testonly",
+        "--probabilities",
+        "--binary",
+        "--cb_adf",
+        "--cb_explore_adf",
+        "--ccb_explore_adf",
+        "--dsjson",
+    ),
     *("--squarecb", "--regcb", "--regcbopt", "--softmax", "--greedify", "--nounif", "--synthcover", "--active"),
 }
 
@@ -145,7 +163,7 @@ search_rollin search_rollout search_rollout_num_steps search_save_every_k_runs s
 search_total_nb_policies search_trained_nb_policies sendto shift_model_bounds sketch_size span_server
 span_server_port spanner_c sparse_l2 stage_size subsample swap_resistance synthcoverpsi synthcoversize
 target_rate thread_pool_size threshold tol_x top top_K top_k total tree_bandwidth unique_id warm_cb warm_start
-""".split()
+"""
 _OTHER_FLAGS = """
 OjaNewton adax all_slots_loss baseline baseline_challenger_cb batch_sz_no_doubling cb_discrete cb_dro
 cb_explore_pdf cb_force_legacy cb_sample cbify_cs cbify_ldf cbify_reg cbzo ccb_no_slot_index chain_hash
@@ -161,10 +179,10 @@ plt_force_load_legacy_model pool_greedy predict_only_model print project random_
 rank_all restart reward_as_cost sample_pdf save_per_pass scores search_linear_ordering search_no_caching
 search_xv sim_bandit simulation sort_features sparse_weights strict_parse truncated_normal_weights two_pass_svd
 unweighted_marginals update_before_learn verbose_metrics version warm_cb_cs warm_start_update
-""".split()
+"""
 _NOTHING = "millstream has nothing like it"
-_INSTEAD_WITH_VALUE |= {f"--{name}": _NOTHING for name in _OTHERS_WITH_VALUE}
-_INSTEAD_FLAGS |= {f"--{name}": _NOTHING for name in _OTHER_FLAGS}
+_INSTEAD_WITH_VALUE |= {f"--{name}": _NOTHING for name in _OTHERS_WITH_VALUE.split()}
+_INSTEAD_FLAGS |= {f"--{name}": _NOTHING for name in _OTHER_FLAGS.split()}
 
 INSTEAD = {**_INSTEAD_WITH_VALUE, **_INSTEAD_FLAGS}
 

@@ -57,9 +57,7 @@ def _contextual(options: Options, optimizer: str | Call) -> Call:
     keywords: dict[str, Any] = {"explore": _explorer(options)}
     kind = options.text("--cb_type", "mtr")
     if kind not in _ESTIMATES:
-        raise InvalidValue(
-            f"compat.from_vw: --cb_type must be one of {', '.join(_ESTIMATES)}, got {quoted(kind)}"
-        )
+        raise InvalidValue(f"compat.from_vw: --cb_type must be one of {', '.join(_ESTIMATES)}, got {quoted(kind)}")
     if kind == "sm":
         options.note('--cb_type sm: estimate="ips" is the nearest.')
     if keywords["explore"].function not in ("bandit.explore.RegCB", "bandit.explore.Cover") and kind != "mtr":
@@ -73,7 +71,9 @@ def _contextual(options: Options, optimizer: str | Call) -> Call:
         options.note(
             "interactions: the policy forms the products of context and action; write others into the features."
         )
-    low, high = (options.number(name, 0.0) if name in options else None for name in ("--cb_min_cost", "--cb_max_cost"))
+    low, high = (
+        options.number(name, 0.0) if name in options else None for name in ("--cb_min_cost", "--cb_max_cost")
+    )
     if low is not None and high is not None:
         keywords["reward_range"] = [0.0 - high, 0.0 - low]
     member = Call("linear_model.LinearRegression", (), {"optimizer": optimizer})
@@ -125,7 +125,9 @@ def _continuous(options: Options, optimizer: str | Call) -> Call:
 def policy_loop(options: Options) -> list[str]:
     """The lines that learn the rounds of a file."""
     if not reads_rounds(options):
-        return ["decision = model.decide_one(x)" if "--cats" in options else "decision = model.decide_one(x, actions)"]
+        return [
+            "decision = model.decide_one(x)" if "--cats" in options else "decision = model.decide_one(x, actions)"
+        ]
     if "--testonly" in options:
         return ["probabilities = [model.probabilities_many(rounds) for rounds in reader.chunks()]"]
     return ["for rounds in reader.chunks():", "    probabilities = model.step_many(rounds)"]

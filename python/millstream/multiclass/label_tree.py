@@ -18,10 +18,11 @@ from millstream.multiclass.one_vs_rest import vote
 
 __all__ = ["LabelTree"]
 
-#: Native members whose predictions accept a row learn it, unless its numbers are so large that weights may overflow.
+#: Native members learn a row from which they can predict, unless its numbers are so large that weights may
+#: overflow.
 _MODERATE = 1e30
-#: A subtree gets no new class while it has more than this many times the classes of the other one, so that the depth
-#: is at most logarithmic.
+#: A subtree gets no new class while it has more than this many times the classes of the other one: the depth is at
+#: most logarithmic.
 _MOST_UNEQUAL = 3
 #: Nodes that are asked for each candidate.
 _NODES = 8
@@ -90,7 +91,7 @@ class LabelTree(BinaryReduction):
         self.leaves: dict[Label, int] = {}
         #: The member that tells each class from the others that the tree proposes; none without candidates.
         self.members: dict[Label, Any] = {}
-        # By node: the parent, the children of an inner node, its member, the class of a leaf, the number of leaves.
+        # By node: the parent, the children of an inner node, its member, the class of a leaf, the leaves below.
         self._parents: list[int] = []
         self._children: list[tuple[int, int] | None] = []
         self._routers: list[Any] = []
@@ -263,7 +264,7 @@ class LabelTree(BinaryReduction):
         self.members.pop(y, None)
         if node >= 0:
             children = self._children[node]
-            old = self._labels[children[0]] if children is not None else None
+            old: Any = self._labels[children[0]] if children is not None else None
             self._count(node, -1)
             self._children[node], self._routers[node], self._labels[node] = None, None, old
             self.leaves[old] = node
