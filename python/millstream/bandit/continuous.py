@@ -22,10 +22,10 @@ class Continuous(ContextInPython):
     """Choose a number between `low` and `high`: a price, a dose, a threshold.
 
     The reward is learned as a function of context and action that is linear between `n_knots` values of the
-    action, with exact least squares or any regressor. To decide, an explorer chooses between intervals of the width 2 ×
-    `bandwidth`, by the mean of the predicted reward over each, and the action is drawn uniformly from the interval
-    chosen (smoothed regret). The probability of a decision is thus a *density*, by which its log can be evaluated.
-    A smaller `bandwidth` finds a narrower peak of the reward, but needs more rounds.
+    action, with exact least squares or any regressor. To decide, an explorer chooses between intervals of the
+    width 2 × `bandwidth`, by the mean of the predicted reward over each, and the action is drawn uniformly from
+    the interval chosen (smoothed regret). The probability of a decision is thus a *density*, by which its log can
+    be evaluated. A smaller `bandwidth` finds a narrower peak of the reward, but needs more rounds.
 
     Parameters
     ----------

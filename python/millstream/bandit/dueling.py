@@ -23,10 +23,11 @@ class Dueling(Policy):
     """Relative upper confidence bounds (RUCB): find the best action from comparisons of two.
 
     Choose it where an outcome says which of two actions was better, but not how good each one is: interleaved
-    rankings, or users who prefer one of two answers. A decision is a pair of actions, and its reward is the result
-    of the comparison: 1 if the first one wins, 0 if the second one does, 0.5 for a tie. When the best action is
-    clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The regret
-    grows with the logarithm of the number of rounds if some action beats every other one with a probability above 1/2.
+    rankings, or users who prefer one of two answers. A decision is a pair of actions, and its reward is the
+    result of the comparison: 1 if the first one wins, 0 if the second one does, 0.5 for a tie. When the best
+    action is clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The
+    regret grows with the logarithm of the number of rounds if some action beats every other one with a
+    probability above 1/2.
 
     The pair is drawn in two steps. An action that may beat all others by its upper bounds becomes the first one:
     the favourite of earlier rounds with probability 1/2, otherwise any of them. The second one is the action with
