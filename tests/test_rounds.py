@@ -231,3 +231,14 @@ def test_rounds_by_position_and_by_name(make):
             one.learn_one(*given)
     with pytest.raises(TypeError, match="two probabilities"):
         one.learn_one({}, ["u", "v"], "u", 1.0, 0.5, probability=0.5)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"interactions": ["sa"]}, {"ignore": "s"}, {"names": True}, {"bits": 20}, {"ngram": 2}, {"constant": False}],
+)
+def test_options_without_a_meaning_for_rounds_are_refused(option):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} has no meaning with labels='actions'"):
+        stream.read_vw(io.StringIO(""), labels="actions", **option)
+    with pytest.raises(ValueError, match="by_class must be False with labels='actions'"):
+        stream.read_vw(io.StringIO(""), labels="actions", by_class=True)

@@ -136,11 +136,16 @@ class PythonContextual(ContextInPython):
         rollback.commit()
 
 
+# Users know it by this name.
+PythonContextual.__name__ = "Contextual"
+
+
 def _explorer(who: str, given: Any) -> Any:
     if given is None:
         return explorers.SquareCB()
     if isinstance(given, str):
         found = {name.lower(): getattr(explorers, name) for name in explorers.__all__ if name != "Explorer"}
+        given = given.replace("_", "")
         if given.lower() not in found:
             raise InvalidValue(f"{who}: explore must be one of {', '.join(sorted(found))}, got {given!r}")
         given = found[given.lower()]()
