@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import bandit
+from millstream import bandit, evaluate, testing
 from millstream.errors import InvalidType, InvalidValue
 
 
@@ -193,6 +193,8 @@ def test_a_search_is_continued_and_bad_input_changes_nothing() -> None:
         with pytest.raises(InvalidValue):
             policy.decide_one(actions)
         assert pickle.dumps(policy) == before
+    with pytest.raises(InvalidType, match="play bandit.Dueling in a loop of your own"):
+        evaluate.play(bandit.Dueling(), bandit.worlds.Bernoulli([0.2, 0.8]), rounds=5, seeds=1)
     again, other = pickle.loads(before), pickle.loads(before)
     rewards = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
     for decision, reward in zip(decisions, rewards, strict=True):
@@ -218,5 +220,12 @@ def test_a_search_is_a_policy() -> None:
     with pytest.raises(InvalidValue, match="there must be actions"):
         policy.decide_one()
     assert policy.decide_one(["a", "b"]).probability == 0.5
+    policy.learn_one(action="c", reward=1.0)
+    # The third action of an open set has a twelfth of delta.
+    low = policy.interval_of("c")[0]
+    assert low == pytest.approx(0.05 / (2 * 12 * 10.584448464950803), rel=1e-9)
+    testing.check_model(bandit.BestArm())
+    games = evaluate.play(bandit.BestArm(), bandit.worlds.Bernoulli([0.1, 0.9]), rounds=200, seeds=2)
+    assert games.best.regret.max() < 100
     with pytest.raises(InvalidType, match="use pickle"):
         policy.save("policy")

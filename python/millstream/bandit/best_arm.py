@@ -41,7 +41,8 @@ class BestArm(Policy):
     reward_range
         Smallest and largest possible reward; others are refused.
     actions
-        Actions to choose from; those of the first call if they are not given.
+        Actions to choose from; others are refused. Without them, each call may add actions, whose ranges are a little
+        wider the later they come.
     max_pending
         Number of decisions kept for their rewards; older ones without a reward are dropped and counted.
     seed
@@ -96,6 +97,7 @@ class BestArm(Policy):
         self._counts: dict[Any, int] = {}
         self._sums: dict[Any, float] = {}
         self._bounds: dict[Any, tuple[float, float]] = {}
+        self._shares: dict[Any, float] = {}
         if self.actions is not None:
             self._begin(self.actions)
 
@@ -104,9 +106,17 @@ class BestArm(Policy):
         return "bandit.BestArm"
 
     def _begin(self, listed: list[Any]) -> None:
-        self._counts = dict.fromkeys(listed, 0)
-        self._sums = dict.fromkeys(listed, 0.0)
-        self._bounds = dict.fromkeys(listed, (0.0, 1.0))
+        """Add actions."""
+        for action in listed:
+            if action not in self._counts:
+                self._shares[action] = self._share(listed)
+                self._counts[action], self._sums[action], self._bounds[action] = 0, 0.0, (0.0, 1.0)
+
+    def _share(self, listed: list[Any]) -> float:
+        """The part of `delta` that a new action may use: in an open set 1 / (k (k + 1)) for the k-th one."""
+        if self.actions is not None:
+            return 1.0 / len(listed)
+        return 1.0 / ((len(self._counts) + 1.0) * (len(self._counts) + 2.0))
 
     def _mean(self, action: Any) -> float:
         return self._sums[action] / self._counts[action] if self._counts[action] else 0.5
@@ -168,13 +178,12 @@ class BestArm(Policy):
         listed = list(self._counts) if actions is None else labels_of(self._who, actions)
         if not listed:
             raise InvalidValue(f"{self._who}: there must be actions: give them to the policy or to the call")
-        if not self._counts:
-            return dict.fromkeys(listed, 1.0 / len(listed))
-        self._check_known(listed)
+        if self.actions is not None:
+            self._check_known(listed)
         return self._chances(listed)
 
     def _chances(self, listed: list[Any]) -> dict[Any, float]:
-        new = [action for action in listed if not self._counts[action]]
+        new = [action for action in listed if not self._counts.get(action)]
         if new:
             return {action: (action in new) / len(new) for action in listed}
         leaders, rivals = self._two()
@@ -189,8 +198,7 @@ class BestArm(Policy):
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         listed = None if actions is None else labels_of(self._who, actions)
         probabilities = self.probabilities_one(listed)
-        if not self._counts:
-            self._begin(list(probabilities))
+        self._begin(list(probabilities))
         chosen = [action for action, probability in probabilities.items() if probability > 0.0]
         drawn = chosen[0] if len(chosen) == 1 else self._drawing.choice(chosen)
         return self._opened.push(drawn, probabilities[drawn], self.max_pending)
@@ -200,15 +208,19 @@ class BestArm(Policy):
         low, high = self.reward_range
         if not low <= reward <= high:
             raise InvalidValue(f"{self._who}: the reward must be in [{low}, {high}] (reward_range), got {reward}")
-        if not self._counts:
-            raise InvalidValue(f"{self._who}: there must be actions: give them to the policy")
-        self._check_known([action])
+        if self.actions is not None:
+            self._check_known([action])
+        elif not isinstance(action, Hashable):
+            raise InvalidType(
+                f"{self._who}: an action must be a bool, an integer or a string, got {typed(action)}"
+            )
+        self._begin([action])
         self.learned += 1
         count, total = self._counts[action] + 1, self._sums[action] + (reward - low) / (high - low)
         self._counts[action], self._sums[action] = count, total
         # For each n, the mean of n rewards is outside of a bound with probability exp(-n d(mean, bound)) at most
-        # (Chernoff). Two bounds of each of K actions, summed over n, are wrong with probability delta.
-        width = (math.log(2.0 * len(self._counts) * _SUM / self.delta) + _POWER * math.log(count)) / count
+        # (Chernoff). Two bounds of each action, summed over n, are wrong with its share of delta.
+        width = (math.log(2.0 * _SUM / (self.delta * self._shares[action])) + _POWER * math.log(count)) / count
         mean = min(max(total / count, 0.0), 1.0)
         before = self._bounds[action]
         # All bounds hold at once, so that the closest ones do.
