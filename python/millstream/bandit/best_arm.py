@@ -41,8 +41,8 @@ class BestArm(Policy):
     reward_range
         Smallest and largest possible reward; others are refused.
     actions
-        Actions to choose from; others are refused. Without them, each call may add actions, whose ranges are a little
-        wider the later they come.
+        Actions to choose from; others are refused. Without them, each call may add actions, whose ranges are a
+        little wider the later they come.
     max_pending
         Number of decisions kept for their rewards; older ones without a reward are dropped and counted.
     seed

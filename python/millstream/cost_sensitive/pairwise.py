@@ -92,8 +92,8 @@ class PairwiseCosts(CostSensitive):
     def learn_many(self, X: Any, costs: Any, w: Any = None, *, classes: Iterable[Label] | None = None) -> None:
         """Learn many examples, exactly as `learn_one` would; an error changes nothing.
 
-        `X`, `costs` and `classes` are those of `CostRegression.learn_many`: rows, and a matrix, a frame or a list of
-        dicts of costs, with NaN for unknown ones. With `by_class=True`, `X` is a list of dicts by class.
+        `X`, `costs` and `classes` are those of `CostRegression.learn_many`: rows, and a matrix, a frame or a list
+        of dicts of costs, with NaN for unknown ones. With `by_class=True`, `X` is a list of dicts by class.
         """
         self._run_many(X, costs, w, classes, predict=False)
 
