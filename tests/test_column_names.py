@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import compose, feature_extraction, linear_model, preprocessing, stream
+from millstream import compose, evaluate, feature_extraction, linear_model, preprocessing, stream
 from millstream.errors import InvalidType, InvalidValue
 
 ROWS: list[tuple[dict[str, Any], bool]] = [
@@ -130,3 +130,15 @@ def test_names_change_no_prediction_and_no_saved_state() -> None:
     model = compose.Interact([("user", "item")], names=True) | linear_model.LogisticRegression("adaptive")
     model.learn_many(pandas.DataFrame(X), np.array([True, False]))
     assert "user=bob × item=red" in model["LogisticRegression"].weights
+
+
+def test_states_results_and_reports_have_names() -> None:
+    model = taught(compose.Interact([("user", "item")], names=True))
+    assert "user=ann × item=red" in model.inspect()["steps"][-1]["weights"]
+    result = evaluate.prequential(model.clone(), ROWS * 10)
+    assert "user=ann × item=red" in result.weights.names
+    assert "user=ann × item=red" in result.report()._repr_html_()
+    text = ["good film", "bad film"] * 20
+    words = feature_extraction.HashingVectorizer(names=True) | linear_model.LogisticRegression("adaptive")
+    words.learn_many(text, [True, False] * 20)
+    assert set(words["LogisticRegression"].weights) == {"good", "film", "bad"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._echo import quoted
-from millstream._feature_names import name_steps
+from millstream._feature_names import name_steps, named
 from millstream._native import Native, NativeWrapper
 from millstream._python_loop import restore
 from millstream.base import AnomalyFilter, Features, Model, Wrapper
@@ -158,6 +158,17 @@ class _NativePipeline(NativeWrapper, Pipeline):
         refuse_learned(_WHO, members)
         flat, own = _flatten(members, own, live=False)
         super().__init__(steps=flat, names=own)
+
+    def inspect(self) -> Any:
+        """The state of each step as plain data: weights, moments, counts."""
+        told = super().inspect()
+        steps = told.get("steps", [])
+        for place, step in enumerate(steps[:-1]):
+            if isinstance(step, Mapping) and "names" in step:
+                from millstream.stream.feature_names import collected
+
+                steps[place + 1] = named(steps[place + 1], collected(step["names"]))
+        return told
 
     @property
     def steps(self) -> list[Any]:
