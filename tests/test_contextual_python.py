@@ -6,6 +6,8 @@ import copy
 import math
 import pickle
 import random
+import sys
+import threading
 
 import pytest
 
@@ -119,3 +121,46 @@ def test_draws_differ_from_those_of_the_same_seed():
     drawn = [policy.decide_one({}, ["a", "b"]).action == "a" for _ in range(1000)]
     same = sum((draw.random() < 0.5) == each for each in drawn)
     assert 400 < same < 600
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bandit.Experts([lambda x, actions: {"a": 0.5, "b": 0.5}]),
+        lambda: bandit.Contextual(Means()),
+        lambda: bandit.Slots(n_slots=2),
+        lambda: bandit.Continuous(0.0, 1.0, 0.2),
+        lambda: bandit.Dueling(actions=["a", "b", "c"]),
+        lambda: bandit.BestArm(actions=["a", "b", "c"]),
+    ],
+)
+def test_threads_decide_and_learn_at_once(make):
+    policy, errors, ids = make(), [], []
+    interval = sys.getswitchinterval()
+
+    def work(seed):
+        draw = random.Random(seed)
+        try:
+            for _ in range(60):
+                given = ({"f": 1.0}, ["a", "b"]) if takes_actions else ()
+                decisions = policy.decide_one(*given)
+                for decision in decisions if isinstance(decisions, list) else [decisions]:
+                    ids.append(decision.id)
+                    policy.learn_one(decision.id, draw.random())
+        except Exception as error:
+            errors.append(error)
+
+    takes_actions = type(policy).__name__ not in ("Continuous", "Dueling", "BestArm")
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    assert len(set(ids)) == len(ids) == policy.learned
+    assert policy.pending == 0
+    assert copy.deepcopy(policy).learned == policy.learned

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import random
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +22,33 @@ from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 
 __all__ = ["Decisions", "Policy"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+#: The lock of each policy in Python: no state of it, so that copies and pickles have none.
+_LOCKS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_LOCKS_LOCK = threading.Lock()
+_SHARED_LOCK = threading.RLock()
+
+
+def lock_of(policy: Any) -> Any:
+    """The lock of a policy: several threads may decide and learn at once."""
+    with _LOCKS_LOCK:
+        try:
+            return _LOCKS.setdefault(policy, threading.RLock())
+        except TypeError:
+            # A class of a user that has no hash.
+            return _SHARED_LOCK
+
+
+def locked(method: _Method) -> _Method:
+    """A method of a policy that one thread runs at a time."""
+
+    @functools.wraps(method)
+    def run(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        with lock_of(self):
+            return method(self, *arguments, **keywords)
+
+    return cast("_Method", run)
 
 
 class Decisions(NamedTuple):
@@ -67,12 +97,14 @@ class Policy(Part):
         """Learn the reward of an action that was taken with this probability, if it is known."""
         raise NotImplementedError(f"{type(self).__name__} does not define learn_action")
 
+    @locked
     def decide_one(self, actions: Iterable[Hashable] | None = None) -> Decision:
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         probabilities = self.probabilities_one(actions)
         drawn = self._drawing.choices(list(probabilities), weights=list(probabilities.values()))[0]
         return self._opened.push(drawn, float(probabilities[drawn]), self.max_pending)
 
+    @locked
     def learn_one(
         self,
         id: int | Decision | None = None,  # noqa: A002
@@ -101,6 +133,7 @@ class Policy(Part):
         self.learn_action(decision.action, number, decision.probability)
         self._opened.close(decision.id)
 
+    @locked
     def pull(self, actions: Iterable[Hashable] | None = None) -> Any:
         """Choose an action, as River's policies do: its reward is learned by `update(action, reward)`."""
         probabilities = self.probabilities_one(actions)
@@ -119,6 +152,7 @@ class Policy(Part):
         """The probabilities for several lists of actions, exactly as by `probabilities_one`."""
         return [self.probabilities_one(listed) for listed in actions]
 
+    @locked
     def learn_many(
         self,
         ids: Any = None,

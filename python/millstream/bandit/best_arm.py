@@ -8,7 +8,7 @@ from typing import Any
 
 from millstream._core import Decision
 from millstream._echo import quoted, typed
-from millstream.bandit.base import Policy
+from millstream.bandit.base import Policy, locked
 from millstream.bandit.context_in_python import labels_of
 from millstream.errors import InvalidType, InvalidValue
 
@@ -133,11 +133,13 @@ class BestArm(Policy):
         return [leader], [action for action in rivals if self._bounds[action][1] == most]
 
     @property
+    @locked
     def best(self) -> Any:
         """The action with the highest mean so far; None before the first reward."""
         return self._two()[0][0] if self.learned else None
 
     @property
+    @locked
     def finished(self) -> bool:
         """Whether `best` is the best action, up to `tolerance`, with probability 1 - `delta`."""
         if not self._counts:
@@ -153,6 +155,7 @@ class BestArm(Policy):
         low, high = self.reward_range
         return tuple(low + (high - low) * bound for bound in self._bounds[action])  # type: ignore[return-value]
 
+    @locked
     def inspect(self) -> dict[str, Any]:
         """The state as plain data: number of rewards, mean and range of the mean of each action."""
         low, high = self.reward_range
@@ -173,6 +176,7 @@ class BestArm(Policy):
                     f"{self._who}: the action must be one of {known or 'none yet'}, got {quoted(action)}"
                 )
 
+    @locked
     def probabilities_one(self, actions: Iterable[Hashable] | None = None) -> dict[Any, float]:
         """The probability of each action; changes nothing."""
         listed = list(self._counts) if actions is None else labels_of(self._who, actions)
@@ -194,6 +198,7 @@ class BestArm(Policy):
             offered = [action for action in offered if self._counts[action] == fewest]
         return {action: (action in offered) / len(offered) for action in listed}
 
+    @locked
     def decide_one(self, actions: Iterable[Hashable] | None = None) -> Decision:
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         listed = None if actions is None else labels_of(self._who, actions)

@@ -13,7 +13,7 @@ from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream._part import Part
 from millstream._python_loop import check_on_error
-from millstream.bandit.base import Decisions, from_log, seeded
+from millstream.bandit.base import Decisions, from_log, locked, seeded
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
@@ -84,6 +84,7 @@ class ContextInPython(Part):
         """Learn a round; leaves everything as it was after an error."""
         raise NotImplementedError
 
+    @locked
     def decide_one(self, x: Any, actions: Any) -> Decision:
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         probabilities = self.probabilities_one(x, actions)
@@ -103,6 +104,7 @@ class ContextInPython(Part):
             self.dropped += 1
         return Decision(chosen, probability, own)
 
+    @locked
     def learn_one(
         self,
         id: Any = None,  # noqa: A002
@@ -217,6 +219,7 @@ class ContextInPython(Part):
                 probability=entry.probability,
             )
 
+    @locked
     def _each(self, items: list[Any], learn: Any, on_error: str) -> int:
         """Learn items in order; after an error, "raise" returns to the state before the call."""
         check_on_error(on_error)

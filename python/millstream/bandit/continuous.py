@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream._core import Decision
 from millstream._echo import typed
+from millstream.bandit.base import locked
 from millstream.bandit.context_in_python import ContextInPython, number
 from millstream.bandit.contextual import Contextual
 from millstream.errors import InvalidType, InvalidValue
@@ -162,6 +163,7 @@ class Continuous(ContextInPython):
         step = self._knots[1] - self._knots[0]
         return self._features(np.clip(1.0 - np.abs(action - self._knots) / step, 0.0, 1.0))
 
+    @locked
     def probabilities_one(self, x: Any = None, actions: Any = None) -> dict[tuple[float, float], float]:
         """The probability of each interval that actions are drawn from, by its ends; changes nothing."""
         self._check_no_actions(actions)
@@ -175,12 +177,14 @@ class Continuous(ContextInPython):
         inside = (p for (start, end), p in self.probabilities_one(x).items() if start <= action <= end)
         return math.fsum(inside) / (2.0 * self.bandwidth)
 
+    @locked
     def rewards_one(self, x: Any, actions: Sequence[float]) -> dict[float, float]:
         """The predicted reward of actions; changes nothing."""
         listed = [self._inside(action) for action in actions]
         found = self.learner.rewards_one(_context(self._who, x), [self._basis(action) for action in listed])
         return dict(zip(listed, found.values(), strict=True))
 
+    @locked
     def decide_one(self, x: Any = None, actions: Any = None) -> Decision:
         """Choose a number; the probability of the decision is its density. The reward is learned later by
         `learn_one(id, reward)`."""
@@ -199,6 +203,7 @@ class Continuous(ContextInPython):
             self.dropped += 1
         return Decision(action, density, own)
 
+    @locked
     def learn_one(
         self,
         id: Any = None,  # noqa: A002

@@ -10,7 +10,7 @@ import numpy as np
 
 from millstream._core import Decision
 from millstream._echo import quoted, typed
-from millstream.bandit.base import Policy
+from millstream.bandit.base import Policy, locked
 from millstream.bandit.context_in_python import labels_of
 from millstream.errors import InvalidType, InvalidValue
 
@@ -101,6 +101,7 @@ class Dueling(Policy):
         return list(self._places)
 
     @property
+    @locked
     def best(self) -> Any:
         """The action that beats the largest number of others by its share of wins; None before the first."""
         if not self._places:
@@ -165,6 +166,7 @@ class Dueling(Policy):
         rest = dict.fromkeys((place for place in possible if place != kept[0]), 0.5 / (len(possible) - 1))
         return {kept[0]: 0.5, **rest}
 
+    @locked
     def probabilities_one(self, actions: Iterable[Hashable] | None = None) -> dict[Pair, float]:
         """The probability of each pair that may be compared; changes nothing."""
         listed = self._listed(actions)
@@ -180,6 +182,7 @@ class Dueling(Policy):
                 found[listed[first], listed[second]] = probability / len(seconds)
         return found
 
+    @locked
     def decide_one(self, actions: Iterable[Hashable] | None = None) -> Decision:
         """Choose two actions to compare. The result is learned later by `learn_one(id, reward)`."""
         listed = self._listed(actions)
@@ -193,6 +196,7 @@ class Dueling(Policy):
         drawn = self._drawing.choices(list(probabilities), weights=list(probabilities.values()))[0]
         return self._opened.push(drawn, probabilities[drawn], self.max_pending)
 
+    @locked
     def learn_one(
         self,
         id: int | Decision | None = None,  # noqa: A002

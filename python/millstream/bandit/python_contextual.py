@@ -12,6 +12,7 @@ import numpy as np
 from millstream._echo import typed
 from millstream._part import shown_part, unlearned_copy
 from millstream.bandit import explore as explorers
+from millstream.bandit.base import locked
 from millstream.bandit.context_in_python import ContextInPython, labels_of
 from millstream.compose.rollback import Rollback
 from millstream.errors import InvalidType, InvalidValue
@@ -59,11 +60,13 @@ class PythonContextual(ContextInPython):
     def _who(self) -> str:
         return "bandit.Contextual"
 
+    @locked
     def rewards_one(self, x: Any, actions: Any) -> dict[Any, float]:
         """The predicted reward of each action; changes nothing."""
         labels = labels_of(self._who, actions)
         return dict(zip(labels, self._predicted(self.models[0], self._rows(x, actions, labels)), strict=True))
 
+    @locked
     def probabilities_one(self, x: Any, actions: Any) -> dict[Any, float]:
         labels = labels_of(self._who, actions)
         rows = self._rows(x, actions, labels)

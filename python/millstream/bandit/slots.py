@@ -11,6 +11,7 @@ import numpy as np
 from millstream._core import Decision
 from millstream._echo import typed
 from millstream._part import shown_part, unlearned_copy
+from millstream.bandit.base import locked
 from millstream.bandit.context_in_python import ContextInPython, labels_of
 from millstream.bandit.contextual import Contextual
 from millstream.errors import InvalidType, InvalidValue
@@ -69,6 +70,7 @@ class Slots(ContextInPython):
     def _who(self) -> str:
         return "bandit.Slots"
 
+    @locked
     def probabilities_one(
         self, x: Any, actions: Any, *, slot: int = 0, taken: Sequence[Any] = (), slots: Any = None
     ) -> dict[Any, float]:
@@ -83,6 +85,7 @@ class Slots(ContextInPython):
         found: dict[Any, float] = self.learner.probabilities_one(contexts[slot], left)
         return found
 
+    @locked
     def decide_one(self, x: Any, actions: Any, *, slots: Any = None) -> list[Decision]:  # type: ignore[override]
         """Fill the slots: a decision for each, in order, whose rewards are learned by `learn_one(id, reward)`.
 
