@@ -8,28 +8,22 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from millstream import bandit, evaluate
 from millstream.bandit import worlds
 
-__all__ = ["Row", "rows"]
+__all__ = ["rows"]
 
 TURNS = 5
 #: Ten actions with rewards of 0 and 1: uniform means, sorted, with the two best ones close.
 MEANS = [*np.sort(np.random.default_rng(105).uniform(0.1, 0.9, 10))[:8].tolist(), 0.85, 0.9]
 
 
-class Row(NamedTuple):
-    """A row of the page: what was done, the peer's figure, ours, and the goal."""
-
-    work: str
-    peer: str
-    reached: str
-    goal: str
-    met: bool
+#: A row of the page: work, peer, reached, goal, met.
+Row = dict[str, Any]
 
 
 def rows(size: float = 1.0) -> Iterator[Row]:
@@ -80,13 +74,13 @@ def rows(size: float = 1.0) -> Iterator[Row]:
             ratio = rates[place] / rates[0]
             # The goals were set for these two.
             goal = f"{wanted} × River" if wanted and name in ("ε-greedy", "Thompson") else "–"
-            yield Row(
-                f"{name}, 10 actions: {said}",
-                f"River {_shown(rates[0])}",
-                f"{_shown(rates[place])} ({ratio:.1f} ×)",
-                goal,
-                goal == "–" or ratio >= wanted,
-            )
+            yield {
+                "work": f"{name}, 10 actions: {said}",
+                "peer": f"River {_shown(rates[0])}",
+                "reached": f"{_shown(rates[place])} ({ratio:.1f} ×)",
+                "goal": goal,
+                "met": goal == "–" or ratio >= wanted,
+            }
 
 
 def _shown(rate: float) -> str:

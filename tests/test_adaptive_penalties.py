@@ -181,3 +181,27 @@ def test_what_expectiles_are_refused() -> None:
     for q in (0.0, 1.0, -0.5):
         with pytest.raises(InvalidValue, match=r"losses\.Expectile: q must be in \(0, 1\), got"):
             losses.Expectile(q)
+
+
+@pytest.mark.parametrize(
+    "kind", [linear_model.LinearRegression, linear_model.LogisticRegression, linear_model.SoftmaxRegression]
+)
+def test_penalties_of_the_optimizer_are_those_of_the_learner(kind: Any) -> None:
+    targets = Y if kind is linear_model.LinearRegression else Y > 0
+    if kind is linear_model.SoftmaxRegression:
+        targets = CLASSES
+    for penalties in ({"l1": 0.1}, {"l2": 0.1}, {"l1": 0.02, "l2": 0.3}):
+        own, learners, both = (
+            kind(optim.Adaptive(0.4, **penalties)),
+            kind(optim.Adaptive(0.4), **penalties),
+            kind(optim.Adaptive(0.4, l1=penalties.get("l1", 0.0)), l2=penalties.get("l2", 0.0)),
+        )
+        for model in (own, learners, both):
+            model.learn_many(X[:300], targets[:300])
+        assert own.weights == learners.weights == both.weights
+        again = millstream.build(own.describe())
+        again.learn_many(X[:300], targets[:300])
+        assert again.weights == own.weights
+    assert kind(optim.Adaptive(l1=0.1)).clone().describe() == kind(optim.Adaptive(l1=0.1)).describe()
+    with pytest.raises(InvalidValue, match="l1 must be"):
+        optim.Adaptive(l1=-1.0)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from millstream import base, baseline, cost_sensitive, forest, kernel, linear_model, losses, preprocessing, tree
+from millstream import (
+    base,
+    baseline,
+    cost_sensitive,
+    forest,
+    kernel,
+    linear_model,
+    losses,
+    multiclass,
+    preprocessing,
+    tree,
+)
 from millstream.cost_sensitive.pairwise import integrated
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
@@ -334,3 +346,46 @@ def test_sparse_rows_are_learned_and_other_types_of_costs_refused() -> None:
     with pytest.raises(InvalidValue, match="X has 20 rows and costs has 19"):
         model.learn_many(sparse.csr_matrix(X), costs[:19])
     assert [member.to_bytes() for member in model.members.values()] == before
+
+
+def test_rows_of_pairwise_costs_are_those_one_by_one() -> None:
+    random = np.random.default_rng(8)
+    X, costs = random.normal(size=(60, 3)), random.random((60, 3))
+    costs[5, 1], costs[7] = np.nan, np.nan
+    one = cost_sensitive.PairwiseCosts(linear_model.LogisticRegression("adaptive"))
+    many, stepped = one.clone(), one.clone()
+    answers = []
+    for x, row in zip(X.tolist(), costs.tolist(), strict=True):
+        answers.append(one.predict_one(dict(enumerate(x))))
+        known = {place: cost for place, cost in enumerate(row) if cost == cost}
+        if known:
+            one.learn_one(dict(enumerate(x)), known)
+    many.learn_many(X, costs)
+    assert list(stepped.step_many(X, costs)) == answers
+    for model in (many, stepped):
+        assert list(model.predict_many(X)) == [one.predict_one(dict(enumerate(x))) for x in X.tolist()]
+    before = pickle.dumps(many)
+    for rows, table in ((X[:3], costs[:2]), ([{0: 1.0}, {0: math.inf}], costs[:2])):
+        with pytest.raises(InvalidValue):
+            many.learn_many(rows, table)
+        assert pickle.dumps(many) == before
+    by_class = cost_sensitive.PairwiseCosts(linear_model.LogisticRegression(), by_class=True)
+    rows = [{"a": {"k": 1.0}, "b": {"k": 0.0}}] * 20
+    by_class.learn_many(rows, [{"a": 1.0, "b": 0.0}] * 20)
+    assert list(by_class.predict_many(rows[:2])) == ["b", "b"]
+
+
+@pytest.mark.parametrize("kind", [cost_sensitive.CostRegression, cost_sensitive.PairwiseCosts])
+def test_a_verb_that_they_do_not_have_is_an_error_at_once(kind: Any) -> None:
+    member = (
+        linear_model.LinearRegression()
+        if kind is cost_sensitive.CostRegression
+        else linear_model.LogisticRegression()
+    )
+    for verb in ("transform_one", "score_one", "predict_proba_one"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{verb}'"):
+            getattr(kind(member), verb)
+
+
+def test_class_weights_are_here_too() -> None:
+    assert cost_sensitive.ClassWeights is multiclass.ClassWeights

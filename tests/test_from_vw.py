@@ -101,12 +101,68 @@ def test_code_learns_costs(options: str, tmp_path: Path) -> None:
 
 
 def test_other_options_get_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    compat.from_vw("-q ab --nn 5 --cb_explore_adf --bfgs --quiet")
+    compat.from_vw("-q ab --nn 5 --lda 4 --bfgs --quiet")
     shown = capsys.readouterr().out
-    for option in ("--nn 5: ", "--cb_explore_adf: ", "--bfgs: ", "--quiet: "):
+    for option in ("--nn 5: ", "--lda 4: ", "--bfgs: ", "--quiet: "):
         assert f"# {option}" in shown
     assert 'reader = stream.read_vw("train.vw", interactions=["ab"])' in shown
     assert all(words[0].islower() or words[0] in "L`-" for words in INSTEAD.values())
+    compat.from_vw("--all_slots_loss --max_labels 3")
+    assert "# --max_labels 3: millstream has nothing like it." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "model"),
+    [
+        ("--cb_explore_adf --epsilon 0.1", "EpsilonGreedy(epsilon=0.1), products=False"),
+        ("--cb_explore_adf -q sa --squarecb --gamma_scale 5", "explore=SquareCB(gamma_scale=5.0)"),
+        (
+            "--cb_explore_adf -q sa --regcb --cb_min_cost -1 --cb_max_cost 0",
+            "optimistic=False), reward_range=[0.0, 1.0]",
+        ),
+        ("--cb_explore_adf -q sa --regcbopt --mellowness 0.01", "explore=RegCB()"),
+        (
+            "--cb_explore_adf -q sa --bag 4 --greedify --cb_type dr",
+            "Bag(n_models=4, greedify=True), estimate='dr'",
+        ),
+        ("--cb_explore_adf -q sa --cover 3 --psi 0.1 --nounif", "Cover(n_policies=3, psi=0.1, epsilon=0.0)"),
+        ("--cb_explore_adf -q sa --softmax --lambda 4", "Softmax(sharpness=4.0)"),
+        ("--cb_explore_adf -q sa --first 10", "SquareCB()"),
+        ("--cb_adf --cb_type ips", "explore=Greedy(), estimate='ips'"),
+        ("--cb 4", "explore=Greedy())"),
+        ("--cb_explore 4", "explore=EpsilonGreedy())"),
+        ("--cbify 10", "explore=EpsilonGreedy())"),
+        ("--ccb_explore_adf -q sa", "Slots(policy=Contextual("),
+        ("--cats 8 --min_value 0 --max_value 16 --bandwidth 2", "Continuous(low=0.0, high=16.0, bandwidth=2.0"),
+        ("--log_multi 1000", "LabelTree(model=LogisticRegression("),
+        ("--recall_tree 1000", "LabelTree(model=LogisticRegression("),
+        ("--ect 10", "OneVsRest(model=LogisticRegression("),
+        ("--active --loss_function logistic", "ImportanceWeighted(model=LogisticRegression("),
+    ],
+)
+def test_policies_and_trees(line: str, model: str) -> None:
+    found = made(line).model
+    assert model in repr(found)
+    if hasattr(found, "decide_one"):
+        context = ({"a": 1.0},) if type(found).__name__ == "Continuous" else ({"a": 1.0}, ["x", "y"])
+        assert found.decide_one(*context)
+
+
+def test_code_learns_rounds(tmp_path: Path) -> None:
+    text = tmp_path / "rounds.vw"
+    text.write_text("shared |s a\n0:-1:0.5 |a x\n|a y\n\nshared |s b\n|a x\n0:0:0.5 |a y\n\n" * 20)
+    lines = tmp_path / "rounds.dsjson"
+    stream.write_dsjson(stream.read_vw(text, labels="actions"), lines)
+    for line in (
+        f"-d {text} --cb_explore_adf --squarecb -q sa",
+        f"--dsjson -d {lines} --cb_explore_adf -q sa -b 20",
+    ):
+        names: dict[str, Any] = {}
+        exec(made(line).code, names)
+        assert names["model"].learned == 40 or names["probabilities"].matrix.shape == (40, 2)
+        names = {}
+        exec(made(line + " -t").code, names)
+        assert [len(found) for found in names["probabilities"]] == [40]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +178,8 @@ def test_other_options_get_a_sentence(capsys: pytest.CaptureFixture[str]) -> Non
         ("-d 'x", "closed quotes"),
         ("-q a", "two or more namespaces"),
         (3, "must be a string"),
+        ("--cats 4", "--cats needs --min_value"),
+        ("--cb_explore_adf --cb_type odd", "--cb_type must be one of mtr"),
     ],
 )
 def test_bad_lines_are_refused(line: Any, words: str) -> None:

@@ -205,3 +205,40 @@ def test_labelled_rows_become_rounds():
     assert all(entry.reward == (entry.action == label) for entry, label in zip(first, "ba" * 50, strict=True))
     with pytest.raises(ValueError, match="one of the classes"):
         list(stream.from_classification([({}, "c")], ["a", "b"]))
+
+
+def test_classes_need_not_be_known():
+    log = list(stream.from_classification([({}, "b"), ({}, "a"), ({}, "b"), ({}, "c")], seed=4))
+    assert [entry.actions for entry in log] == [["b"], ["b", "a"], ["b", "a"], ["b", "a", "c"]]
+    assert [entry.probability for entry in log] == [1.0, 1 / 2, 1 / 2, 1 / 3]
+    with pytest.raises(ValueError, match="a row must have a label"):
+        list(stream.from_classification([({}, None)]))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [bandit.LinUCB, bandit.Contextual, lambda: bandit.Experts([lambda x, actions: dict.fromkeys(actions, 0.5)])],
+)
+def test_rounds_by_position_and_by_name(make):
+    one, other = make(), make()
+    one.learn_one({"a": 1.0}, ["u", "v"], "u", 1.0, 0.5)
+    one.learn_one({"a": 1.0}, ["u", "v"], "v", 0.0, probability=0.5)
+    for action, reward in (("u", 1.0), ("v", 0.0)):
+        other.learn_one(x={"a": 1.0}, actions=["u", "v"], action=action, reward=reward, probability=0.5)
+    assert one.probabilities_one({"a": 1.0}, ["u", "v"]) == other.probabilities_one({"a": 1.0}, ["u", "v"])
+    for given in (({}, ["u"], "u"), ({}, ["u"], "u", 1.0, 0.5, 0.5)):
+        with pytest.raises(TypeError, match=r"learn_one takes \(id, reward\) or \(x, actions, action, reward"):
+            one.learn_one(*given)
+    with pytest.raises(TypeError, match="two probabilities"):
+        one.learn_one({}, ["u", "v"], "u", 1.0, 0.5, probability=0.5)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"interactions": ["sa"]}, {"ignore": "s"}, {"names": True}, {"bits": 20}, {"ngram": 2}, {"constant": False}],
+)
+def test_options_without_a_meaning_for_rounds_are_refused(option):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} has no meaning with labels='actions'"):
+        stream.read_vw(io.StringIO(""), labels="actions", **option)
+    with pytest.raises(ValueError, match="by_class must be False with labels='actions'"):
+        stream.read_vw(io.StringIO(""), labels="actions", by_class=True)

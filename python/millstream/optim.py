@@ -457,9 +457,10 @@ class Adaptive(Optimizer):
     `preprocessing` does. Centring the features (with `preprocessing.StandardScaler`) still helps, since the
     optimiser only scales them.
 
-    The penalties `l1` and `l2` of the learner are proximal steps of the weights of the present features, each as
-    long as the weight's learning rate; VW shrinks all weights at every example. An example without loss does not
-    shrink weights. In `linear_model.SoftmaxRegression`, each score follows its loss with the other scores fixed.
+    The penalties `l1` and `l2`, of the optimiser and of the learner together, are proximal steps of the weights
+    of the present features, each as long as the weight's learning rate; VW shrinks all weights at every example.
+    An example without loss does not shrink weights. In `linear_model.SoftmaxRegression`, each score follows its
+    loss with the other scores fixed.
 
     Parameters
     ----------
@@ -468,6 +469,10 @@ class Adaptive(Optimizer):
     power
         Power of the sum of squared gradients by which the rate of a weight falls: VW's `--power_t`. With 0 rates
         are constant, with 1 they fall as fast as the number of examples grows.
+    l1
+        L1 penalty, in addition to that of the learner: sets weights to 0.
+    l2
+        L2 penalty, in addition to that of the learner: shrinks weights.
 
     Examples
     --------
@@ -492,7 +497,9 @@ class Adaptive(Optimizer):
     name = "optim.Adaptive"
 
     @forwarded
-    def __init__(self, learning_rate: float = 0.5, power: float = 0.5) -> None: ...
+    def __init__(
+        self, learning_rate: float = 0.5, power: float = 0.5, l1: float = 0.0, l2: float = 0.0
+    ) -> None: ...
 
 
 class CoinBetting(Optimizer):

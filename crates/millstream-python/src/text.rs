@@ -56,6 +56,13 @@ impl SharedNames {
         SharedNames(Arc::new(Mutex::new(FeatureNames::new(limit))))
     }
 
+    /// Add a name of a column.
+    fn add(&self, column: u32, name: &str) {
+        let mut hasher = FxHasher::default();
+        hasher.write(name.as_bytes());
+        self.lock().add(column, hasher.finish(), || name.to_string());
+    }
+
     /// The names of a column, in the order in which they were seen.
     fn names(&self, column: u32) -> Vec<String> {
         self.lock().of(column).map(String::from).collect()

@@ -18,7 +18,8 @@ Actions are bools, integers or strings; the set may change. `worlds` has worlds 
 `evaluate.play` compares policies.
 
 `Contextual`, `LinUCB`, `LinThompson` and `Experts` decide by features of the situation and of the actions:
-`decide_one(x, actions)`.
+`decide_one(x, actions)`. `Slots` fills several slots in each round, and `Continuous` chooses a number. `Dueling`
+learns which of two actions is better, and `BestArm` finds the best action with a guarantee.
 """
 
 from __future__ import annotations
@@ -30,22 +31,29 @@ from millstream._other_names import unknown_name
 from millstream.bandit import explore, worlds
 from millstream.bandit.adversarial import Exp3, Exp3IX, TsallisINF
 from millstream.bandit.base import Decisions, Policy
+from millstream.bandit.best_arm import BestArm
 from millstream.bandit.changing import DiscountedUCB, Restart, SlidingWindowUCB
 from millstream.bandit.contextual import Contextual
+from millstream.bandit.continuous import Continuous
+from millstream.bandit.dueling import Dueling
 from millstream.bandit.experts import Experts
 from millstream.bandit.greedy import EpsilonGreedy, GradientBandit
 from millstream.bandit.linear import LinThompson, LinUCB
 from millstream.bandit.optimistic import KLUCB, UCB1, BayesUCB
+from millstream.bandit.slots import Slots
 from millstream.bandit.thompson import Thompson
 
 __all__ = [
     "KLUCB",
     "UCB1",
     "BayesUCB",
+    "BestArm",
     "Contextual",
+    "Continuous",
     "Decision",
     "Decisions",
     "DiscountedUCB",
+    "Dueling",
     "EpsilonGreedy",
     "Exp3",
     "Exp3IX",
@@ -56,6 +64,7 @@ __all__ = [
     "Policy",
     "Restart",
     "SlidingWindowUCB",
+    "Slots",
     "Thompson",
     "TsallisINF",
     "explore",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import random
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +22,33 @@ from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 
 __all__ = ["Decisions", "Policy"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+#: The lock of each policy in Python: no state of it, so that copies and pickles have none.
+_LOCKS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_LOCKS_LOCK = threading.Lock()
+_SHARED_LOCK = threading.RLock()
+
+
+def lock_of(policy: Any) -> Any:
+    """The lock of a policy: several threads may decide and learn at once."""
+    with _LOCKS_LOCK:
+        try:
+            return _LOCKS.setdefault(policy, threading.RLock())
+        except TypeError:
+            # A class of a user that has no hash.
+            return _SHARED_LOCK
+
+
+def locked(method: _Method) -> _Method:
+    """A method of a policy that one thread runs at a time."""
+
+    @functools.wraps(method)
+    def run(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        with lock_of(self):
+            return method(self, *arguments, **keywords)
+
+    return cast("_Method", run)
 
 
 class Decisions(NamedTuple):
@@ -67,12 +97,14 @@ class Policy(Part):
         """Learn the reward of an action that was taken with this probability, if it is known."""
         raise NotImplementedError(f"{type(self).__name__} does not define learn_action")
 
+    @locked
     def decide_one(self, actions: Iterable[Hashable] | None = None) -> Decision:
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         probabilities = self.probabilities_one(actions)
         drawn = self._drawing.choices(list(probabilities), weights=list(probabilities.values()))[0]
         return self._opened.push(drawn, float(probabilities[drawn]), self.max_pending)
 
+    @locked
     def learn_one(
         self,
         id: int | Decision | None = None,  # noqa: A002
@@ -101,6 +133,7 @@ class Policy(Part):
         self.learn_action(decision.action, number, decision.probability)
         self._opened.close(decision.id)
 
+    @locked
     def pull(self, actions: Iterable[Hashable] | None = None) -> Any:
         """Choose an action, as River's policies do: its reward is learned by `update(action, reward)`."""
         probabilities = self.probabilities_one(actions)
@@ -119,6 +152,7 @@ class Policy(Part):
         """The probabilities for several lists of actions, exactly as by `probabilities_one`."""
         return [self.probabilities_one(listed) for listed in actions]
 
+    @locked
     def learn_many(
         self,
         ids: Any = None,
@@ -173,8 +207,9 @@ class Policy(Part):
 
     @property
     def _drawing(self) -> random.Random:
-        drawing: random.Random = self.__dict__.setdefault("_random", random.Random(getattr(self, "seed", 0)))
-        return drawing
+        if "_random" not in self.__dict__:
+            self._random = seeded(getattr(self, "seed", 0))
+        return self._random
 
     @property
     def _opened(self) -> _OpenDecisions:
@@ -184,6 +219,18 @@ class Policy(Part):
     def copy(self) -> Self:
         """An independent copy with the same state."""
         return copy.deepcopy(self)
+
+    def save(self, path: Any) -> None:
+        """Not supported by a policy in Python: use pickle."""
+        self.to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Not supported by a policy in Python: use pickle."""
+        raise InvalidType(f"{type(self).__name__}: a policy in Python cannot be saved as data; use pickle")
+
+    def merge(self, other: Any, base: Any = None) -> None:
+        """Not supported by a policy in Python."""
+        raise InvalidType(f"{type(self).__name__}: cannot be merged: only native policies can")
 
     @property
     def memory(self) -> int:
@@ -226,6 +273,11 @@ class _OpenDecisions:
         del self.waiting[key]
 
 
+def seeded(seed: int) -> random.Random:
+    """The draws of a policy, which differ from those of `random.Random(seed)`, by which users simulate rewards."""
+    return random.Random(f"policy {seed}")
+
+
 def finite_number(who: str, what: str, value: Any) -> float:
     if not isinstance(value, (bool, int, float, np.number, np.bool_)):
         raise InvalidType(f"{who}: the {what} must be a number, got {typed(value)}")
@@ -236,6 +288,18 @@ def finite_number(who: str, what: str, value: Any) -> float:
     if not math.isfinite(number):
         raise InvalidValue(f"{who}: the {what} must be finite, got {quoted(number)}")
     return number
+
+
+def from_log(who: str, given: tuple[Any, ...], named: tuple[Any, ...], probability: Any) -> tuple[Any, ...]:
+    """The positional arguments x, actions, action, reward and probability of a round of a log."""
+    if len(given) not in (4, 5) or any(value is not None for value in named):
+        raise InvalidType(
+            f"{who}: learn_one takes (id, reward) or (x, actions, action, reward, probability), got "
+            f"{len(given)} positional arguments"
+        )
+    if len(given) == 5 and probability is not None:
+        raise InvalidType(f"{who}: learn_one got two probabilities")
+    return (*given[:4], given[4] if len(given) == 5 else probability)
 
 
 def columns(who: str, ids: Any, rewards: Any, actions: Any, probabilities: Any) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from millstream._core import Decision
 from millstream._echo import typed
 from millstream._measures import Measure
 from millstream._python_loop import check_on_error
-from millstream.bandit.base import Decisions
+from millstream.bandit.base import Decisions, from_log
 from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
@@ -50,9 +50,9 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
 
     def learn_one(
         self,
-        id: int | Decision | None = None,  # noqa: A002
+        id: Any = None,  # noqa: A002
         reward: Any = None,
-        *,
+        *log: Any,
         x: Any = None,
         actions: Any = None,
         action: Any = None,
@@ -62,8 +62,13 @@ class ContextualPolicy(_core.ContextualPolicy, Measure):
 
         `learn_one(id, reward)` learns the reward of a decision, whenever it arrives and in any order.
         `learn_one(x=x, actions=actions, action=action, reward=reward, probability=probability)` learns a round
-        that another policy decided.
+        that another policy decided, and so does `learn_one(x, actions, action, reward, probability)`.
         """
+        if log:
+            x, actions, action, reward, probability = from_log(
+                str(self.name), (id, reward, *log), (x, actions, action), probability
+            )
+            id = None  # noqa: A001
         if id is not None and x is None and actions is None and action is None and probability is None:
             self._learn_one(id, reward)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream._part import Part
 from millstream._python_loop import check_on_error
-from millstream.bandit.base import Decisions
+from millstream.bandit.base import Decisions, from_log, locked, seeded
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
@@ -65,7 +64,7 @@ class ContextInPython(Part):
     seed: int = 0
 
     def _start(self) -> None:
-        self._random = random.Random(self.seed)
+        self._random = seeded(self.seed)
         self._waiting: dict[int, tuple[Any, Any, Any, float]] = {}
         self._next = 0
         #: Number of decisions that were dropped before their reward arrived.
@@ -85,6 +84,7 @@ class ContextInPython(Part):
         """Learn a round; leaves everything as it was after an error."""
         raise NotImplementedError
 
+    @locked
     def decide_one(self, x: Any, actions: Any) -> Decision:
         """Choose an action. The reward is learned later by `learn_one(id, reward)`."""
         probabilities = self.probabilities_one(x, actions)
@@ -104,18 +104,29 @@ class ContextInPython(Part):
             self.dropped += 1
         return Decision(chosen, probability, own)
 
+    @locked
     def learn_one(
         self,
         id: Any = None,  # noqa: A002
         reward: Any = None,
-        *,
+        *log: Any,
         x: Any = None,
         actions: Any = None,
         action: Any = None,
         probability: Any = None,
     ) -> None:
-        """Learn the reward of a decision, or a round of a log."""
+        """Learn the reward of a decision, or a round of a log.
+
+        `learn_one(id, reward)` learns the reward of a decision, whenever it arrives and in any order.
+        `learn_one(x=x, actions=actions, action=action, reward=reward, probability=probability)` learns a round
+        that another policy decided, and so does `learn_one(x, actions, action, reward, probability)`.
+        """
         who = self._who
+        if log:
+            x, actions, action, reward, probability = from_log(
+                who, (id, reward, *log), (x, actions, action), probability
+            )
+            id = None  # noqa: A001
         value = number(who, "reward", reward)
         if self.reward_range is not None:
             low, high = self.reward_range
@@ -208,6 +219,7 @@ class ContextInPython(Part):
                 probability=entry.probability,
             )
 
+    @locked
     def _each(self, items: list[Any], learn: Any, on_error: str) -> int:
         """Learn items in order; after an error, "raise" returns to the state before the call."""
         check_on_error(on_error)
@@ -233,3 +245,22 @@ class ContextInPython(Part):
     def copy(self) -> Self:
         """An independent copy with the same state."""
         return copy.deepcopy(self)
+
+    def save(self, path: Any) -> None:
+        """Not supported by a policy in Python: use pickle."""
+        self.to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Not supported by a policy in Python: use pickle."""
+        raise InvalidType(f"{type(self).__name__}: a policy in Python cannot be saved as data; use pickle")
+
+    def merge(self, other: Any, base: Any = None) -> None:
+        """Not supported by a policy in Python."""
+        raise InvalidType(f"{type(self).__name__}: cannot be merged: only native policies can")
+
+    @property
+    def memory(self) -> int:
+        """Memory of the policy in bytes."""
+        from millstream._display import memory_of
+
+        return memory_of(self)

@@ -7,9 +7,10 @@ from typing import Any
 
 from millstream._native import Native
 from millstream.bandit import explore as explorers
+from millstream.bandit.base import Policy
 from millstream.bandit.context import ContextualPolicy
 from millstream.bandit.explore import Explorer
-from millstream.errors import InvalidValue
+from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Contextual"]
 
@@ -92,6 +93,12 @@ class Contextual(ContextualPolicy):
         seed: int = 0,
     ) -> None:
         names = {name.lower(): name for name in explorers.__all__ if name != "Explorer"}
+        if isinstance(explore, str):
+            explore = explore.replace("_", "").lower() if explore.isidentifier() else explore
+        elif isinstance(explore, (Policy, ContextualPolicy)):
+            kind = type(explore).__name__
+            hint = f"; write bandit.explore.{kind}(…)" if kind.lower() in names else ""
+            raise InvalidType(f"{self.name}: explore must be an explorer, got the policy bandit.{kind}{hint}")
         if isinstance(explore, str) and explore.isidentifier() and explore.lower() not in names:
             raise InvalidValue(f"{self.name}: explore must be one of {', '.join(sorted(names))}, got {explore!r}")
         super().__init__(

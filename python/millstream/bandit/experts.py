@@ -8,6 +8,7 @@ from typing import Any
 
 from millstream._echo import typed
 from millstream._part import shown_part
+from millstream.bandit.base import locked
 from millstream.bandit.context_in_python import ContextInPython, labels_of
 from millstream.errors import InvalidType, InvalidValue
 
@@ -121,6 +122,7 @@ class Experts(ContextInPython):
         total = math.fsum(mixed)
         return [(1.0 - self.gamma) * p / total + self.gamma / count for p in mixed]
 
+    @locked
     def probabilities_one(self, x: Any, actions: Any) -> dict[Any, float]:
         labels = labels_of(self._who, actions)
         mixed = self._mixture(self._advice(x, actions, labels), len(labels))

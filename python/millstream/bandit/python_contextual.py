@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import typed
 from millstream._part import shown_part, unlearned_copy
 from millstream.bandit import explore as explorers
+from millstream.bandit.base import locked
 from millstream.bandit.context_in_python import ContextInPython, labels_of
 from millstream.compose.rollback import Rollback
 from millstream.errors import InvalidType, InvalidValue
@@ -58,11 +60,13 @@ class PythonContextual(ContextInPython):
     def _who(self) -> str:
         return "bandit.Contextual"
 
+    @locked
     def rewards_one(self, x: Any, actions: Any) -> dict[Any, float]:
         """The predicted reward of each action; changes nothing."""
         labels = labels_of(self._who, actions)
         return dict(zip(labels, self._predicted(self.models[0], self._rows(x, actions, labels)), strict=True))
 
+    @locked
     def probabilities_one(self, x: Any, actions: Any) -> dict[Any, float]:
         labels = labels_of(self._who, actions)
         rows = self._rows(x, actions, labels)
@@ -135,11 +139,16 @@ class PythonContextual(ContextInPython):
         rollback.commit()
 
 
+# Users know it by this name.
+PythonContextual.__name__ = "Contextual"
+
+
 def _explorer(who: str, given: Any) -> Any:
     if given is None:
         return explorers.SquareCB()
     if isinstance(given, str):
         found = {name.lower(): getattr(explorers, name) for name in explorers.__all__ if name != "Explorer"}
+        given = given.replace("_", "")
         if given.lower() not in found:
             raise InvalidValue(f"{who}: explore must be one of {', '.join(sorted(found))}, got {given!r}")
         given = found[given.lower()]()
@@ -160,7 +169,11 @@ def _features(given: Any, letter: str) -> dict[Any, Any]:
         return {}
     if isinstance(given, Mapping):
         return dict(given)
-    return {f"{letter}{place}": float(value) for place, value in enumerate(np.asarray(given).reshape(-1))}
+    try:
+        vector = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidType(f"bandit.Contextual: features must be a dict or a vector, got {typed(given)}") from None
+    return {f"{letter}{place}": value for place, value in enumerate(vector.reshape(-1).tolist())}
 
 
 def _both(one: Any, other: Any) -> bool:

@@ -27,7 +27,7 @@ class Call:
         """The modules of millstream that its code needs."""
         inner = [*self.arguments, *self.keywords.values()]
         found = (argument.modules() for argument in inner if isinstance(argument, Call))
-        return {self.function.rpartition(".")[0]}.union(*found)
+        return {self.function.partition(".")[0]}.union(*found)
 
     def __str__(self) -> str:
         words = [shown(argument) for argument in self.arguments]

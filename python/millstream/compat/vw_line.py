@@ -10,6 +10,7 @@ from typing import Any
 from millstream._echo import quoted
 from millstream.compat.calls import Call, shown
 from millstream.compat.vw_options import INSTEAD, parse
+from millstream.compat.vw_policies import POLICIES, policy, policy_loop, reads_rounds
 from millstream.errors import InvalidValue
 
 __all__ = ["Translation", "translate"]
@@ -106,11 +107,21 @@ def _keywords(call: Call) -> dict[str, Any]:
     return dict(call.keywords)
 
 
+#: Reductions to binary classifiers.
+_MANY = {
+    "--oaa": "multiclass.OneVsRest",
+    "--ect": "multiclass.OneVsRest",
+    "--log_multi": "multiclass.LabelTree",
+    "--recall_tree": "multiclass.LabelTree",
+}
+
 #: Reductions whose labels are costs.
 _COSTS = ("--csoaa", "--csoaa_ldf", "--wap", "--wap_ldf")
 
 
 def _reader(options: _Options) -> Call:
+    if reads_rounds(options):
+        return _reader_of_rounds(options)
     keywords: dict[str, Any] = {}
     if (bits := options.integer("--bit_precision", 18)) != 18:
         keywords["bits"] = bits
@@ -136,6 +147,18 @@ def _reader(options: _Options) -> Call:
     return Call("stream.read_vw", (), keywords)
 
 
+def _reader_of_rounds(options: _Options) -> Call:
+    path = (options.text("--data"),) if "--data" in options else ()
+    for name in ("--noconstant", "--ngram", "--skips", "--ignore", "--keep", "--ignore_linear"):
+        if name in options:
+            options.note(f"{name}: rounds are read with all their features.")
+    if "--bit_precision" in options:
+        options.note("--bit_precision: features of rounds keep their names and are not hashed.")
+    if "--dsjson" in options:
+        return Call("stream.read_dsjson", path)
+    return Call("stream.read_vw", path, {"labels": "actions"})
+
+
 def _by_namespace(option: str, values: list[str]) -> int | dict[str, int]:
     """`["2"]` is a number for all namespaces, `["a2", "b3"]` one for each of these."""
     found: dict[str, int] = {}
@@ -156,11 +179,15 @@ def _by_namespace(option: str, values: list[str]) -> int | dict[str, int]:
 
 def _model(options: _Options) -> Call:
     optimizer = _optimizer(options)
-    for reduction in ("--oaa", *_COSTS):
+    if any(name in options for name in POLICIES):
+        return policy(options, optimizer)
+    for reduction in (*_MANY, *_COSTS):
         if reduction in options:
             return _reduced(options, reduction, optimizer)
     name = options.text("--loss_function", "squared")
     model, is_classifier = _linear(options, name, optimizer)
+    if "--active" in options:
+        return _active(options, model, is_classifier)
     if "--binary" in options and not is_classifier:
         options.note("--binary: use --loss_function logistic, whose model predicts classes.")
     for name, ensemble in (("--boosting", "ensemble.AdaBoost"), ("--bootstrap", "ensemble.Bagging")):
@@ -172,6 +199,14 @@ def _model(options: _Options) -> Call:
             options.note(f"{name}: {ensemble}{suffix} draws weights of its own, so predictions differ.")
             model = Call(ensemble + suffix, (model,), {"n_models": options.integer(name, 10)})
     return model
+
+
+def _active(options: _Options, model: Call, is_classifier: bool) -> Call:
+    if not is_classifier:
+        options.note("--active: it needs --loss_function logistic.")
+        return model
+    options.note("--active: query_one says whether to ask for a label; --mellowness has no counterpart.")
+    return Call("active.ImportanceWeighted", (model,))
 
 
 def _linear(options: _Options, name: str, optimizer: str | Call) -> tuple[Call, bool]:
@@ -245,11 +280,15 @@ def _optimizer(options: _Options) -> str | Call:
 
 def _reduced(options: _Options, reduction: str, optimizer: str | Call) -> Call:
     name = options.text("--loss_function", "squared")
-    if reduction == "--oaa":
+    if reduction in _MANY:
+        if reduction == "--ect":
+            options.note("--ect: multiclass.OneVsRest had half as many errors on ten classes.")
         if name not in ("logistic", "hinge"):
-            options.note("--oaa: its members have the logistic loss, which has probabilities and fewer errors.")
+            options.note(
+                f"{reduction}: its members have the logistic loss, which has probabilities and fewer errors."
+            )
         member, _ = _linear(options, name if name in ("logistic", "hinge") else "logistic", optimizer)
-        return Call("multiclass.OneVsRest", (member,))
+        return Call(_MANY[reduction], (member,))
     by_class = {"by_class": True} if reduction.endswith("_ldf") else {}
     # Rows of the reader have the constant feature; examples with features of classes have none.
     settings = {"optimizer": optimizer} | ({} if by_class else {"intercept": False})
@@ -268,7 +307,9 @@ def _code(options: _Options, reader: Call, model: Call) -> str:
     lines = [f"model = {model}"]
     passes = options.integer("--passes", 1)
     costs = model.function.startswith("cost_sensitive")
-    if costs:
+    if model.function.startswith("bandit"):
+        lines += policy_loop(options)
+    elif costs:
         lines += _cost_loop(options, model, passes)
     elif "--testonly" in options:
         lines.append("predictions = [model.predict_many(chunk.X) for chunk in reader.chunks()]")
@@ -287,7 +328,8 @@ def _code(options: _Options, reader: Call, model: Call) -> str:
             "--predictions: use step_many of the model for each chunk, or evaluate.prequential(…, predictions=…)."
         )
     if "--final_regressor" in options:
-        trained = "result.model" if passes == 1 and "--testonly" not in options and not costs else "model"
+        looped = costs or model.function.startswith("bandit")
+        trained = "result.model" if passes == 1 and "--testonly" not in options and not looped else "model"
         lines.append(f"{trained}.save({shown(options.text('--final_regressor'))})")
     needs_package = any("millstream." in line for line in lines)
     heads = (["import millstream"] if needs_package else []) + [

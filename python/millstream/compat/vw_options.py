@@ -43,12 +43,34 @@ WITH_VALUE = {
         "--initial_regressor",
     ),
     *("--min_prediction", "--max_prediction", "--link", "--predictions", "--boosting", "--bootstrap"),
+    *(
+        "--cb",
+        "--cb_explore",
+        "--cb_type",
+        "--cb_min_cost",
+        "--cb_max_cost",
+        "--epsilon",
+        "--bag",
+        "--cover",
+        "--psi",
+    ),
+    *("--first", "--rnd", "--lambda", "--gamma_scale", "--gamma_exponent", "--mellowness", "--cbify"),
+    *("--cats", "--bandwidth", "--min_value", "--max_value", "--log_multi", "--recall_tree", "--ect"),
 }
 
 #: Translated options without a value.
 FLAGS = {
     *("--sgd", "--adaptive", "--normalized", "--invariant", "--coin", "--ftrl", "--noconstant", "--holdout_off"),
-    *("--testonly", "--probabilities", "--binary"),
+    *(
+        "--testonly",
+        "--probabilities",
+        "--binary",
+        "--cb_adf",
+        "--cb_explore_adf",
+        "--ccb_explore_adf",
+        "--dsjson",
+    ),
+    *("--squarecb", "--regcb", "--regcbopt", "--softmax", "--greedify", "--nounif", "--synthcover", "--active"),
 }
 
 #: Options with a value that need no counterpart, or have another one: what to know or to use.
@@ -73,25 +95,11 @@ _INSTEAD_WITH_VALUE = {
     "--lrqfa": "use interactions=, whose weights are exact",
     "--rank": "use interactions= of the user's and the item's namespaces",
     "--lda": "use decomposition.LDA",
-    "--ect": "use multiclass.OneVsRest, whose errors were half as many on ten classes",
-    "--log_multi": "use multiclass.OneVsRest, whose errors were half as many on ten classes",
-    "--plt": "use multiclass.OneVsRest",
+    "--plt": "train one model for each label, or multiclass.LabelTree if each example has one label",
+    "--autolink": "use interactions=",
+    "--classweight": "use multiclass.ClassWeights around the model",
+    "--cs_active": "use active.ImportanceWeighted",
     "--multilabel_oaa": "train one model for each label",
-    "--mellowness": "active learning needs the labels at hand; there is no translation",
-    "--cb": "there is no translation of contextual bandits: use cost_sensitive.CostRegression with costs",
-    "--cb_explore": "there is no translation of contextual bandits: use cost_sensitive.CostRegression with costs",
-    "--cb_type": "it belongs to contextual bandits",
-    "--cb_min_cost": "it belongs to contextual bandits",
-    "--cb_max_cost": "it belongs to contextual bandits",
-    "--epsilon": "it belongs to contextual bandits",
-    "--bag": "it belongs to contextual bandits",
-    "--cover": "it belongs to contextual bandits",
-    "--first": "it belongs to contextual bandits",
-    "--lambda": "it belongs to contextual bandits",
-    "--gamma_scale": "it belongs to contextual bandits",
-    "--gamma_exponent": "it belongs to contextual bandits",
-    "--ksvm": "use kernel.KernelSGD, which has a budget",
-    "--stage_poly": "use interactions=",
     "--port": "use `millstream serve` or read_vw(path, follow=True)",
     "--num_children": "use `millstream serve`",
     "--memory_tree": "use neighbors.KNNClassifier",
@@ -117,30 +125,64 @@ _INSTEAD_FLAGS = {
     "--conjugate_gradient": "it is a batch method: use scikit-learn, and compat.from_sklearn",
     "--pistol": "use optim.CoinBetting, which has no learning rate either",
     "--svrg": "use several passes of optim.Adaptive",
-    "--autolink": "use interactions=",
+    "--ksvm": "use kernel.KernelSGD, which has a budget",
+    "--stage_poly": "use interactions=",
+    "--active_cover": "use active.ImportanceWeighted",
+    "--elim": "bandit.explore.SquareCB keeps all actions",
+    "--large_action_space": "bandit.Contextual computes the products of an action feature once for all actions",
     "--inpass": "it belongs to --nn",
     "--dropout": "it belongs to --nn",
-    "--active": "there is no translation of active learning",
-    "--cb_adf": "there is no translation of contextual bandits: use "
-    "cost_sensitive.CostRegression(…, by_class=True)",
-    "--cb_explore_adf": "there is no translation of contextual bandits: use "
-    "cost_sensitive.CostRegression(…, by_class=True)",
-    "--squarecb": "it belongs to contextual bandits",
-    "--regcb": "it belongs to contextual bandits",
-    "--regcbopt": "it belongs to contextual bandits",
-    "--softmax": "it belongs to contextual bandits",
-    "--rnd": "it belongs to contextual bandits",
-    "--greedify": "it belongs to contextual bandits",
-    "--nounif": "it belongs to contextual bandits",
-    "--ccb_explore_adf": "there are no decisions with several slots",
     "--slates": "there are no slates",
     "--json": "use stream.read_json_lines",
-    "--dsjson": "there is no reader of decision logs",
     "--daemon": "use `millstream serve` or read_vw(path, follow=True)",
     "--noop": "read the stream without a model",
-    "--onethread": "millstream parses in threads of its own",
-    "--lda_d": "use decomposition.LDA",
 }
+
+#: All other options of VW, with a value and without.
+_OTHERS_WITH_VALUE = """
+action_cache_slack alg alpha alpha_inverse audit_regressor automl automl_significance_level batch_sz bern_hyper
+beta_scale block_size bonferroni_denominator bs_type cats_pdf cats_tree cb_c_alpha cb_c_tau cb_dro_alpha
+cb_dro_tau cb_dro_wmax cb_to_cbadf choices_lambda clip_p corrupt_prob_warm_start corrupt_type_warm_start
+cost_max cost_min csv_header csv_ns_value csv_separator decay default_lease degree dictionary_path domination
+dream_at_update dream_repeats driver_output dump_json_weights_experimental emt_initial emt_leaf emt_router
+emt_scorer emt_tree epoch_size epsilon_decay_audit epsilon_decay_significance_level error example_queue_limit
+experimental_full_name_interactions extra_metrics feature_limit feature_mask fepsilon flipschitz_const gamma
+holdout_after id ignore_features_dsjson_experimental indexing initial_denominator initial_epsilon
+initial_numerator initial_pass_length initial_weight input_feature_regularizer interact interaction
+interaction_type kary_tree kernel l1_state l2_state lambda_scheme lda_D lda_alpha lda_epsilon lda_rho
+ldf_override leaf_example_multiplier learn learning_rate_cnt limit_output log_level log_output logistic_max
+logistic_min loss0 loss1 loss_01_ratio loss_option loss_report lr_multiplier marginal max_actions max_candidates
+max_depth max_labels max_number_of_labels min_champ_examples min_labels min_scope minibatch model_count
+multiplier multiworld_test named_labels new_mf node normalize oaa_subsample opt_func oracle_type ot
+output_feature_regularizer_binary output_feature_regularizer_text overwrite_label pid_file pmf_to_pdf policy
+pool_size port_file priority_challengers priority_type radius random_init range_c replay_b replay_b_count
+replay_c replay_c_count replay_m replay_m_count reprocess ring_size rnd_alpha rnd_invlambda sched_exponent
+search_active_verify search_allowed_transitions search_alpha search_beta search_history_length
+search_interpolation search_metatask search_neighbor_features search_passes_per_policy search_perturb_oracle
+search_rollin search_rollout search_rollout_num_steps search_save_every_k_runs search_subsample_time search_task
+search_total_nb_policies search_trained_nb_policies sendto shift_model_bounds sketch_size span_server
+span_server_port spanner_c sparse_l2 stage_size subsample swap_resistance synthcoverpsi synthcoversize
+target_rate thread_pool_size threshold tol_x top top_K top_k total tree_bandwidth unique_id warm_cb warm_start
+"""
+_OTHER_FLAGS = """
+OjaNewton adax all_slots_loss baseline baseline_challenger_cb batch_sz_no_doubling cb_discrete cb_dro
+cb_explore_pdf cb_force_legacy cb_sample cbify_cs cbify_ldf cbify_reg cbzo ccb_no_slot_index chain_hash
+challenger_epsilon check_enabled compete confidence confidence_after_training constant_epsilon cs_absolute_loss
+csa_debug csoaa_rank csv csv_no_file_header csv_trace debug_reversed_learn direct dont_output_best_constant
+driver_output_off dry_run dump_json_weights_include_extra_online_state_experimental
+dump_json_weights_include_feature_names_experimental emt epsilon_decay eval exclude_eval experimental_igl
+explore_eval first_only fixed_significance_level flatbuffer flip_loss_sign foreground freegrad get_pmf
+global_only graph_feedback help hessian_on hexfloat_weights interaction_update las_hint_explicit_simd
+learn_at_leaf lrqdropout math meanfield metrics multitask no_bias_regularization no_daemon no_predict
+no_progress node_only normal_weights oas online oracular para_active per_model_save_load
+plt_force_load_legacy_model pool_greedy predict_only_model print project random_weights randomized_routing
+rank_all restart reward_as_cost sample_pdf save_per_pass scores search_linear_ordering search_no_caching
+search_xv sim_bandit simulation sort_features sparse_weights strict_parse truncated_normal_weights two_pass_svd
+unweighted_marginals update_before_learn verbose_metrics version warm_cb_cs warm_start_update
+"""
+_NOTHING = "millstream has nothing like it"
+_INSTEAD_WITH_VALUE |= {f"--{name}": _NOTHING for name in _OTHERS_WITH_VALUE.split()}
+_INSTEAD_FLAGS |= {f"--{name}": _NOTHING for name in _OTHER_FLAGS.split()}
 
 INSTEAD = {**_INSTEAD_WITH_VALUE, **_INSTEAD_FLAGS}
 

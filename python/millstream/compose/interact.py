@@ -13,6 +13,7 @@ from millstream._native import Native
 from millstream._sparse import Sparse
 from millstream.base import Transformer
 from millstream.errors import InvalidType, MillstreamError
+from millstream.stream.feature_names import FeatureNames, collected, names_limit
 
 __all__ = ["Interact"]
 
@@ -47,6 +48,9 @@ class Interact(Native, Transformer):
         Whether to keep the features themselves.
     max_products
         Largest number of products of a row; a row with more is refused before they are formed.
+    names
+        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        Weights and explanations of the pipeline then have names such as `user=ann × item=red`; `save` drops them.
 
     Notes
     -----
@@ -81,12 +85,22 @@ class Interact(Native, Transformer):
         bits: int = 18,
         linear: bool = True,
         max_products: int = 2**20,
+        names: bool | int = 0,
     ) -> None:
         if isinstance(pairs, str) or not isinstance(pairs, Iterable):
             raise InvalidType(f'{self.name}: pairs must be a list such as [("user", "item")], got {quoted(pairs)}')
         super().__init__(
-            pairs=[_joined(pair) for pair in pairs], bits=bits, linear=linear, max_products=max_products
+            pairs=[_joined(pair) for pair in pairs],
+            bits=bits,
+            linear=linear,
+            max_products=max_products,
+            names=(names_limit(str(self.name), names) or 0) if names != 0 else 0,
         )
+
+    @property
+    def feature_names(self) -> FeatureNames | None:
+        """The names of the columns of all rows that were transformed; None without `names`."""
+        return collected(self.inspect()["names"]) if self.names else None
 
     def transform_many(self, X: Any) -> Sparse:
         """Hashed rows, as a sparse matrix for the `*_many` methods of models."""
@@ -99,7 +113,10 @@ class Interact(Native, Transformer):
         entries = [entry for row in rows for entry in row.items()]
         indices = np.fromiter((column for column, _ in entries), dtype=np.uint32, count=len(entries))
         values = np.fromiter((value for _, value in entries), dtype=np.float64, count=len(entries))
-        return Sparse(starts, indices, values, 1 << int(self.bits))
+        found = Sparse(starts, indices, values, 1 << int(self.bits))
+        if self.names:
+            object.__setattr__(found, "feature_names", self.feature_names)
+        return found
 
 
 def _joined(pair: tuple[str | int, ...] | str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._echo import quoted
+from millstream._feature_names import name_steps, named
 from millstream._native import Native, NativeWrapper
 from millstream._python_loop import restore
 from millstream.base import AnomalyFilter, Features, Model, Wrapper
@@ -158,10 +159,23 @@ class _NativePipeline(NativeWrapper, Pipeline):
         flat, own = _flatten(members, own, live=False)
         super().__init__(steps=flat, names=own)
 
+    def inspect(self) -> Any:
+        """The state of each step as plain data: weights, moments, counts."""
+        told = super().inspect()
+        steps = told.get("steps", [])
+        for place, step in enumerate(steps[:-1]):
+            if isinstance(step, Mapping) and "names" in step:
+                from millstream.stream.feature_names import collected
+
+                steps[place + 1] = named(steps[place + 1], collected(step["names"]))
+        return told
+
     @property
     def steps(self) -> list[Any]:
         """Copies of the steps with their state."""
-        return [self._member(place) for place in range(len(self))]
+        steps = [self._member(place) for place in range(len(self))]
+        name_steps(steps)
+        return steps
 
     @property
     def names(self) -> list[str]:
@@ -203,6 +217,7 @@ class _PythonPipeline(Wrapper, Pipeline):
         steps: list[Any] = []
         for segment in self._segments:
             steps.extend(segment.steps if isinstance(segment, Pipeline) else [segment])
+        name_steps(steps)
         return steps
 
     @property

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from millstream import _frames
 from millstream._echo import quoted, typed
 from millstream.base import Features, Label
 from millstream.cost_sensitive.base import CostSensitive
-from millstream.errors import InvalidType
+from millstream.cost_sensitive.tables import cost_table
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import CLASSIFIER
 
 __all__ = ["PairwiseCosts", "integrated"]
@@ -85,6 +88,47 @@ class PairwiseCosts(CostSensitive):
         self._teach(lessons)
         self.members |= new
         self.classes = [] if self.by_class else known
+
+    def learn_many(self, X: Any, costs: Any, w: Any = None, *, classes: Iterable[Label] | None = None) -> None:
+        """Learn many examples, exactly as `learn_one` would; an error changes nothing.
+
+        `X`, `costs` and `classes` are those of `CostRegression.learn_many`: rows, and a matrix, a frame or a list
+        of dicts of costs, with NaN for unknown ones. With `by_class=True`, `X` is a list of dicts by class.
+        """
+        self._run_many(X, costs, w, classes, predict=False)
+
+    def step_many(self, X: Any, costs: Any, w: Any = None, *, classes: Iterable[Label] | None = None) -> Any:
+        """Predict each row, then learn it. Returns the predicted classes, each from before its row was learned."""
+        return self._run_many(X, costs, w, classes, predict=True)
+
+    def _run_many(self, X: Any, costs: Any, w: Any, classes: Any, *, predict: bool) -> Any:
+        labels, table = cost_table(self._who, costs, classes, self._costs)
+        weights = [1.0] * len(table) if w is None else [self._weight(one) for one in w]
+        rows = list(X) if self.by_class else list(_frames.dicts(X))
+        for what, count in (("w", len(weights)), ("X", len(rows))):
+            if count != len(table):
+                raise InvalidValue(f"{self._who}: {what} has {count} rows and costs has {len(table)}")
+        before, answers = copy.deepcopy(self), []
+        try:
+            for place, (x, row, weight) in enumerate(zip(rows, table.tolist(), weights, strict=True)):
+                try:
+                    if predict:
+                        answers.append(self.predict_one(x))
+                    known = {label: cost for label, cost in zip(labels, row, strict=True) if cost == cost}
+                    if known:
+                        self.learn_one(x, known, weight)
+                except MillstreamError as error:
+                    error.at_row(place)
+                    raise
+        except BaseException:
+            self.__dict__.update(before.__dict__)
+            raise
+        return _frames.pack_answers(answers) if predict else None
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict rows, exactly as `predict_one` would."""
+        rows = X if self.by_class else _frames.dicts(X)
+        return _frames.pack_answers([self.predict_one(x) for x in rows])
 
     def _pair(self, x: Any, a: Label, b: Label) -> Features:
         """The features of a pair: those of the example, or the differences of those of both classes."""

@@ -11,7 +11,10 @@ import numpy as np
 
 from millstream._echo import quoted, typed
 from millstream._part import unlearned_copy
+from millstream.bandit.continuous import Continuous
+from millstream.bandit.dueling import Dueling
 from millstream.bandit.native import NativePolicy
+from millstream.bandit.slots import Slots
 from millstream.bandit.worlds.base import World
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.games import Games, Plays
@@ -132,6 +135,11 @@ def _named(policies: Any) -> dict[str, Any]:
     if not named:
         raise InvalidValue(f"{_WHO}: there must be at least one policy, got none")
     for name, policy in named.items():
+        if isinstance(policy, (Continuous, Dueling, Slots)):
+            raise InvalidType(
+                f"{_WHO}: {quoted(name)} must choose one of the actions in each round; play "
+                f"bandit.{type(policy).__name__} in a loop of your own"
+            )
         if isinstance(policy, type) or role_of(policy) is not POLICY:
             shown = f"the class {policy.__name__}" if isinstance(policy, type) else typed(policy)
             raise InvalidType(

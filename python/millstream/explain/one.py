@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from millstream._echo import quoted
+from millstream._feature_names import column_name, names_of
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.explain.explanation import Explanation
 from millstream.roles import ANOMALY_DETECTOR, CLASSIFIER, REGRESSOR, role_of
@@ -83,6 +85,12 @@ def explain_one(
     Štrumbelj, E. and Kononenko, I. (2014). Explaining prediction models and individual predictions with feature
     contributions. Knowledge and Information Systems 41.
     """
+    if (split := _hashed(model)) is not None:
+        before, learner = split
+        hashed = _through(before, x)
+        rows = None if background is None else [_through(before, row) for row in background]
+        options: dict[str, Any] = {"background": rows, "n_permutations": n_permutations, "seed": seed}
+        return explain_one(learner, hashed, label, **options)
     if not isinstance(x, Mapping):
         raise InvalidType(f"explain_one: x must be a dict of features, got {type(x).__name__}")
     if isinstance(n_permutations, bool) or not isinstance(n_permutations, int) or n_permutations < 2:
@@ -91,6 +99,22 @@ def explain_one(
     if rows is not None and not rows:
         raise InvalidValue("explain_one: background must have rows, got none")
     x = dict(x)
+    names = names_of(model)
+    if names is not None:
+        # A model of hashed rows knows its columns by number.
+        x = {int(name) if isinstance(name, str) and name.isdigit() else name: value for name, value in x.items()}
+        return _by_name(_explained_one(model, x, label, rows, n_permutations, seed), names)
+    return _explained_one(model, x, label, rows, n_permutations, seed)
+
+
+def _explained_one(
+    model: Any,
+    x: dict[Any, Any],
+    label: Any,
+    rows: list[Mapping[Any, Any]] | None,
+    n_permutations: int,
+    seed: int,
+) -> Explanation:
     ask, logarithmic, label, scale = _question(model, x, label)
     if rows is None:
         if logarithmic is not None and (found := _additive(logarithmic, x)) is not None:
@@ -104,6 +128,37 @@ def explain_one(
         base, whole, parts, errors, method = _shapley(ask, x, rows, n_permutations, seed)
         method += " over the background"
     return _explained(label, scale, base, whole, parts, errors, x, method)
+
+
+def _hashed(model: Any) -> tuple[list[Any], Any] | None:
+    """The steps of a pipeline before its learner, and the learner, if that learns hashed columns with names."""
+    from millstream.compose import Pipeline
+
+    if not isinstance(model, Pipeline):
+        return None
+    *before, learner = model.steps
+    return (before, learner) if before and names_of(before[-1]) is not None else None
+
+
+def _through(steps: Sequence[Any], x: Any) -> Any:
+    """The row as the step after these receives it."""
+    for step in steps:
+        x = step.transform_one(x) if hasattr(step, "transform_one") else x
+    return x
+
+
+def _by_name(told: Explanation, names: Any) -> Explanation:
+    """The explanation with the names of hashed columns."""
+
+    def by_name(numbers: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {column_name(names, column): value for column, value in numbers.items()}
+
+    return replace(
+        told,
+        contributions=by_name(told.contributions),
+        errors=by_name(told.errors),
+        values=by_name(told.values),
+    )
 
 
 def _explained(

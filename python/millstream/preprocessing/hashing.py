@@ -7,11 +7,11 @@ from typing import Any
 
 from millstream import _core, _frames
 from millstream._native import Native
-from millstream._part import forwarded
 from millstream._python_loop import Features
 from millstream._sparse import Sparse
 from millstream.base import Transformer
 from millstream.errors import MillstreamError
+from millstream.stream.feature_names import FeatureNames, collected, names_limit
 
 __all__ = ["FeatureHasher"]
 
@@ -44,6 +44,9 @@ class FeatureHasher(Native, Transformer):
         Selects another hash function: that of River for this seed. None for that of scikit-learn.
     alternate_sign
         Whether half of the features are subtracted, so that those of one column cancel out on average.
+    names
+        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        Weights and explanations of the pipeline then have names. Names are not saved.
 
     Notes
     -----
@@ -78,8 +81,24 @@ class FeatureHasher(Native, Transformer):
 
     name = "preprocessing.FeatureHasher"
 
-    @forwarded
-    def __init__(self, n_features: int = 2**20, seed: int | None = None, alternate_sign: bool = True) -> None: ...
+    def __init__(
+        self,
+        n_features: int = 2**20,
+        seed: int | None = None,
+        alternate_sign: bool = True,
+        names: bool | int = 0,
+    ) -> None:
+        super().__init__(
+            n_features=n_features,
+            seed=seed,
+            alternate_sign=alternate_sign,
+            names=(names_limit(str(self.name), names) or 0) if names != 0 else 0,
+        )
+
+    @property
+    def feature_names(self) -> FeatureNames | None:
+        """The names of the columns of all rows that were transformed; None without `names`."""
+        return collected(self.inspect()["names"]) if self.names else None
 
     @cached_property
     def _hashing(self) -> tuple[int, int | None, bool]:
@@ -88,6 +107,8 @@ class FeatureHasher(Native, Transformer):
 
     def transform_one(self, x: Features) -> dict[Any, Any]:
         """The hashed columns of one example that are in use, ascending."""
+        if self.names:
+            return self._transform_one(x)
         try:
             return _hasher(self._hashing).one(x if type(x) is dict else _frames.plain_dict(x))
         except MillstreamError as error:
@@ -100,4 +121,9 @@ class FeatureHasher(Native, Transformer):
             starts, indices, values = _hasher(self._hashing).many(rows)
         except MillstreamError as error:
             raise error.by(self.name) from None
-        return Sparse(starts, indices, values, int(self.n_features))
+        found = Sparse(starts, indices, values, int(self.n_features))
+        if self.names:
+            for row in rows:
+                self._transform_one(row)
+            object.__setattr__(found, "feature_names", self.feature_names)
+        return found

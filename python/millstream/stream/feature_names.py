@@ -43,6 +43,7 @@ class FeatureNames(Mapping[int, str], Renames):
     def __init__(self, limit: int = LIMIT) -> None:
         self._core = _core.FeatureNames(limit)
         self._kept: dict[int, list[str]] = {}
+        self._lost = 0
 
     def of(self, column: int) -> list[str]:
         """The names of all features that were hashed to a column."""
@@ -69,12 +70,12 @@ class FeatureNames(Mapping[int, str], Renames):
     @property
     def unnamed(self) -> int:
         """How often a name was not stored because the limit was reached."""
-        return self._core.unnamed()
+        return self._core.unnamed() + self._lost
 
     @property
     def memory(self) -> int:
         """Bytes of the names."""
-        return self._core.bytes()
+        return self._core.bytes() + sum(len(name) + 64 for names in self._kept.values() for name in names)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, ({column: self.of(column) for column in self},)
@@ -87,6 +88,13 @@ class FeatureNames(Mapping[int, str], Renames):
 def _restored(names: dict[int, list[str]]) -> FeatureNames:
     made = FeatureNames()
     made._kept = names
+    return made
+
+
+def collected(told: Mapping[str, Any]) -> FeatureNames:
+    """The names that a compiled transformer has collected, as its `inspect()` says them."""
+    made = _restored({int(column): list(names) for column, names in told["columns"].items()})
+    made._lost = int(told["unnamed"])
     return made
 
 

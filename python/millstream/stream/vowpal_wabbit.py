@@ -199,13 +199,23 @@ def read_vw(
     if labels == "actions":
         from millstream.stream.round_files import RoundFile
 
+        if by_class:
+            raise InvalidValue("stream.read_vw: by_class must be False with labels='actions'")
+        unused = {"interactions": interactions, "ngram": ngram, "skips": skips, "ignore": ignore, "keep": keep}
+        unused |= {"ignore_linear": ignore_linear, "names": names, "bits": bits != 18, "constant": not constant}
+        for option, value in unused.items():
+            if _is_given(value):
+                raise InvalidValue(
+                    f"stream.read_vw: {option} has no meaning with labels='actions': rounds keep the names of all "
+                    "features, and bandit.Contextual forms the products of context and action"
+                )
         maker = "stream.read_vw"
         return RoundFile(path, maker=maker, json=False, on_error=on_error, follow=follow, idle=idle)
     if by_class:
         if labels != "costs":
             raise InvalidValue(f"stream.read_vw: by_class must be False with labels={labels!r}")
         given = (interactions, ngram, skips, ignore, keep, ignore_linear, names)
-        if any(option is not None and option is not False and option not in ("", (), [], {}) for option in given):
+        if any(map(_is_given, given)):
             raise InvalidValue(
                 "stream.read_vw: with by_class=True, features are read as they are, without options"
             )
@@ -235,6 +245,11 @@ def read_vw(
 
         return CostFile(path, **options)
     return VowpalWabbit(path, labels=labels, **options)
+
+
+def _is_given(option: Any) -> bool:
+    """Whether an option differs from its default, which is empty."""
+    return option is not None and option is not False and option not in ("", (), [], {})
 
 
 def hash_feature(name: str, namespace: str = "", bits: int = 18) -> int:

@@ -16,7 +16,7 @@ use crate::merging::{Merge, Merger};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::preprocessing::feature_hasher::settle;
-use crate::preprocessing::Tokens;
+use crate::preprocessing::{ColumnNames, Tokens, NAMES};
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
@@ -58,6 +58,7 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Integer(1 << 20),
             "largest number of products of a row",
         ),
+        NAMES,
     ],
     build,
 };
@@ -102,6 +103,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         mask: ((1u64 << arguments.size("bits")?) - 1) as u32,
         linear: arguments.boolean("linear")?,
         most: arguments.integer("max_products")? as u64,
+        names: ColumnNames::new(arguments.size("names")?),
         tokens: Tokens::default(),
         member: Vec::new(),
         absent: None,
@@ -159,6 +161,7 @@ struct Interact {
     member: Vec<Vec<Option<bool>>>,
     /// Why the schema does not suit the groups.
     absent: Option<String>,
+    names: ColumnNames,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -240,11 +243,11 @@ struct Products<'a> {
 }
 
 impl Products<'_> {
-    /// Visit the column and value of each product, of which `count` factors are chosen.
-    fn each(&mut self, count: usize, begun: (u32, f64), visit: &mut dyn FnMut(u32, f64)) {
+    /// Visit the column, the value and the slots of each product, of which `count` factors are chosen.
+    fn each(&mut self, count: usize, begun: (u32, f64), visit: &mut dyn FnMut(u32, f64, &[u32])) {
         let Some(&group) = self.groups.get(count) else {
             if !self.came_before(&mut [false; MOST_FACTORS], 0, false) {
-                visit(begun.0, begun.1);
+                visit(begun.0, begun.1, &self.chosen[..count]);
             }
             return;
         };
@@ -306,7 +309,7 @@ impl Part for Interact {
 
     fn memory(&self) -> usize {
         let members: usize = self.member.iter().map(Vec::capacity).sum();
-        std::mem::size_of::<Self>() + self.tokens.memory() + members + self.groups.len() * 64
+        std::mem::size_of::<Self>() + self.tokens.memory() + self.names.memory() + members + self.groups.len() * 64
     }
 
     fn abilities(&self) -> Abilities {
@@ -315,6 +318,7 @@ impl Part for Interact {
 
     fn bind(&mut self, schema: &Schema) {
         self.tokens.bind(schema, |token| hash_name(token.as_bytes(), 0) as u32);
+        self.names.bind(schema);
         let names: Vec<String> = schema.names().map(|name| name.text()).collect();
         let has = |group: &Group| names.iter().map(|name| group.has(name)).collect();
         self.member = self.groups.iter().map(has).collect();
@@ -346,7 +350,11 @@ impl Part for Interact {
             .names()
             .enumerate()
             .filter_map(|(slot, name)| Some((name.text(), json!(self.tokens.number(slot)? & self.mask))));
-        json!({ "features": columns.collect::<serde_json::Map<_, _>>() })
+        let mut told = json!({ "features": columns.collect::<serde_json::Map<_, _>>() });
+        if let Some(names) = self.names.inspect() {
+            told["names"] = names;
+        }
+        told
     }
 }
 
@@ -361,16 +369,24 @@ impl Transformer for Interact {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
         let (mut indices, mut values) = (scratch.take_indices(), scratch.take_numbers());
         let features = self.features(x, scratch);
+        let texts = if self.names.is_on() { self.names.texts(x) } else { Vec::new() };
         if self.linear {
+            for (column, (_, text)) in features.columns.iter().zip(&texts) {
+                self.names.add(column & self.mask, &[text]);
+            }
             indices.extend(features.columns.iter().map(|column| column & self.mask));
             values.extend_from_slice(&features.values);
         }
         for groups in &self.products {
             let mut products =
                 Products { interact: self, x, features: &features, groups, chosen: [0; MOST_FACTORS] };
-            products.each(0, (0, 1.0), &mut |column, value| {
+            products.each(0, (0, 1.0), &mut |column, value, slots| {
                 indices.push(column & self.mask);
                 values.push(value);
+                if self.names.is_on() {
+                    let text = |slot: &u32| texts.iter().find(|(own, _)| own == slot).map(|&(_, text)| text);
+                    self.names.add(column & self.mask, &slots.iter().filter_map(text).collect::<Vec<_>>());
+                }
             });
         }
         features.release(scratch);

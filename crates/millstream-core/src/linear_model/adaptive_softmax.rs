@@ -52,7 +52,7 @@ struct State {
 }
 
 pub fn build(arguments: &Arguments<'_>, optimizer: FullVectorOptimizer) -> Result<Built> {
-    let FullVectorOptimizer::Adaptive { rate, power } = optimizer else {
+    let FullVectorOptimizer::Adaptive { rate, power, penalty } = optimizer else {
         return Err(Fault::value(format!(
             "{}: {} updates one score at a time: use it with linear_model.LinearRegression or \
              linear_model.LogisticRegression, and multiclass.OneVsRest for several classes",
@@ -61,7 +61,7 @@ pub fn build(arguments: &Arguments<'_>, optimizer: FullVectorOptimizer) -> Resul
         )));
     };
     refuse_unsupported(arguments, &optimizer)?;
-    let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
+    let penalty = penalty.plus(Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? });
     Ok(Built::Classifier(Box::new(AdaptiveSoftmax {
         who: arguments.who.into(),
         clip: arguments.float("clip_gradient")?,

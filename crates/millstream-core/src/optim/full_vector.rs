@@ -8,11 +8,11 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::merging::Merge;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
-use super::Schedule;
+use super::{Penalty, Schedule};
 
 #[derive(Clone, Copy, Debug)]
 pub enum FullVectorOptimizer {
-    Adaptive { rate: f64, power: f64 },
+    Adaptive { rate: f64, power: f64, penalty: Penalty },
     CoinBetting { wealth: f64 },
     OnlineNewtonStep { rate: Schedule, epsilon: f64 },
     FullAdaGrad { rate: Schedule, epsilon: f64 },
@@ -47,11 +47,24 @@ pub static ADAPTIVE: Declaration = Declaration {
             Default::Float(0.5),
             "power of the sum of squared gradients by which the rate of a weight falls; 0 for constant rates",
         ),
+        Parameter::new(
+            "l1",
+            Kind::Float(Bounds::NOT_NEGATIVE),
+            Default::Float(0.0),
+            "L1 penalty, in addition to that of the learner",
+        ),
+        Parameter::new(
+            "l2",
+            Kind::Float(Bounds::NOT_NEGATIVE),
+            Default::Float(0.0),
+            "L2 penalty, in addition to that of the learner",
+        ),
     ],
     build: |arguments| {
         Ok(Built::FullVectorOptimizer(FullVectorOptimizer::Adaptive {
             rate: arguments.float("learning_rate")?,
             power: arguments.float("power")?,
+            penalty: Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? },
         }))
     },
 };

@@ -283,6 +283,11 @@ impl Penalty {
     pub fn none(&self) -> bool {
         self.l1 == 0.0 && self.l2 == 0.0
     }
+
+    /// Both penalties together.
+    pub fn plus(self, other: Penalty) -> Penalty {
+        Penalty { l1: self.l1 + other.l1, l2: self.l2 + other.l2 }
+    }
 }
 
 /// One step: the `t`-th, down the gradient `slope` · x.

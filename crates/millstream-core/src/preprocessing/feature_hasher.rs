@@ -21,6 +21,7 @@ use crate::schema::Schema;
 use crate::text::murmur3;
 use crate::transformer::{Transformer, Zeros};
 
+use super::column_names::{ColumnNames, NAMES};
 use super::tokens::Tokens;
 
 const NAME: &str = "preprocessing.FeatureHasher";
@@ -51,6 +52,7 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Boolean(true),
             "whether half of the features are subtracted, so that those of one column cancel out on average",
         ),
+        NAMES,
     ],
     build: |arguments| {
         let seed = match arguments.value("seed")?.is_null() {
@@ -60,7 +62,8 @@ pub static DECLARATION: Declaration = Declaration {
         let n_features = u32::try_from(arguments.size("n_features")?)
             .map_err(|_| Fault::value(format!("{NAME}: too many columns")))?;
         let hashing = Hashing::new(n_features, seed, arguments.boolean("alternate_sign")?);
-        Ok(Built::Transformer(Box::new(FeatureHasher { hashing, tokens: Tokens::default() })))
+        let names = ColumnNames::new(arguments.size("names")?);
+        Ok(Built::Transformer(Box::new(FeatureHasher { hashing, tokens: Tokens::default(), names })))
     },
 };
 
@@ -120,6 +123,7 @@ impl Hashing {
 struct FeatureHasher {
     hashing: Hashing,
     tokens: Tokens<Column>,
+    names: ColumnNames,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -141,7 +145,7 @@ impl Part for FeatureHasher {
     }
 
     fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.tokens.memory()
+        std::mem::size_of::<Self>() + self.tokens.memory() + self.names.memory()
     }
 
     fn abilities(&self) -> Abilities {
@@ -151,6 +155,7 @@ impl Part for FeatureHasher {
     fn bind(&mut self, schema: &Schema) {
         let hashing = self.hashing;
         self.tokens.bind(schema, |token| hashing.column(token.as_bytes()));
+        self.names.bind(schema);
     }
 
     fn merge_state(&mut self, _merger: &Merger<'_>) -> Result<()> {
@@ -162,7 +167,11 @@ impl Part for FeatureHasher {
             let Column { index, sign } = self.tokens.number(slot)?;
             Some((name.text(), json!({ "column": index, "sign": sign })))
         });
-        json!({ "features": columns.collect::<serde_json::Map<_, _>>() })
+        let mut told = json!({ "features": columns.collect::<serde_json::Map<_, _>>() });
+        if let Some(names) = self.names.inspect() {
+            told["names"] = names;
+        }
+        told
     }
 }
 
@@ -180,6 +189,11 @@ impl Transformer for FeatureHasher {
                 values.push(column.sign * number);
             }
         });
+        if self.names.is_on() {
+            for (&column, (_, text)) in indices.iter().zip(self.names.texts(x)) {
+                self.names.add(column, &[text]);
+            }
+        }
         let mut order = scratch.take_indices();
         out.sparse(self.hashing.n_features as usize);
         settle(&indices, &values, &mut order, |index, value| out.push(index, value));

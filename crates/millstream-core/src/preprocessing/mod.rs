@@ -2,6 +2,7 @@
 
 pub mod adaptive_standard_scaler;
 pub mod binarizer;
+mod column_names;
 pub mod count_encoder;
 pub mod feature_hasher;
 pub mod imputer;
@@ -26,4 +27,5 @@ pub mod transformed_target;
 mod two_stacks;
 mod windowed;
 
+pub use column_names::{ColumnNames, NAMES};
 pub use tokens::{hash_64, Tokens};

@@ -120,8 +120,8 @@ pub fn with_engine(
 ) -> Result<Built> {
     let settings = FullVectorSettings::new(arguments, &optimizer, for_classes)?;
     Ok(match optimizer {
-        optim::FullVectorOptimizer::Adaptive { rate, power } => {
-            let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
+        optim::FullVectorOptimizer::Adaptive { rate, power, penalty } => {
+            let penalty = penalty.plus(Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? });
             build.build(FullVector::new(settings, adaptive::Adaptive::new(rate, power, penalty)))
         }
         optim::FullVectorOptimizer::CoinBetting { wealth } => {
