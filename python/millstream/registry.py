@@ -6,7 +6,7 @@ import difflib
 import importlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -138,8 +138,11 @@ def build(description: dict[str, Any]) -> Any:
         raise InvalidType(str(error)) from None
 
 
-def from_bytes(data: bytes) -> Any:
-    """Load a model, metric, statistic or detector from the bytes that `to_bytes` returned."""
+def from_bytes(data: bytes, trusted: Iterable[str | Callable[..., Any]] = ()) -> Any:
+    """Load a model, metric, statistic or detector from the bytes that `to_bytes` returned.
+
+    `trusted` lists functions that a saved pipeline may use: see `load`.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidType(f"millstream: a saved model must be bytes, got {type(data).__name__}")
     data = bytes(data)
@@ -150,7 +153,7 @@ def from_bytes(data: bytes) -> Any:
     if data.startswith(_PIPELINE):
         from millstream.compose.pipeline_file import from_pipeline_bytes
 
-        return from_pipeline_bytes(data)
+        return from_pipeline_bytes(data, trusted)
     saved = _core.SavedFile(data)
     if saved.name in _PYTHON:
         return _class(saved.name)._revive(saved)
@@ -162,8 +165,19 @@ def from_bytes(data: bytes) -> Any:
     return cls._revive(saved)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector."""
+def load(path: str | os.PathLike[str], trusted: Iterable[str | Callable[..., Any]] = ()) -> Any:
+    """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector.
+
+    Files contain data only, so it is safe to load files from untrusted sources. A pipeline with a plain function is
+    saved with the import path of the function, which is imported only if it is trusted.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of `Keyed.dump`.
+    trusted
+        Functions that a saved pipeline may use, as import paths (`"features.weekday"`) or the functions themselves.
+    """
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
@@ -176,7 +190,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         check(os.fspath(path))
         raise cannot_be_read(os.fspath(path), error) from None
     try:
-        return from_bytes(data)
+        return from_bytes(data, trusted)
     except InvalidState as error:
         words = str(error).removeprefix("millstream: ")
         raise InvalidState(f"millstream: {path} cannot be loaded: {words}") from None
