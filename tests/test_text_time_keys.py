@@ -73,7 +73,7 @@ def test_vectorizers_in_the_notation_are_saved_and_loaded(text, tmp_path):
 def test_a_function_without_an_import_path_cannot_be_saved_as_data():
     model = millstream.parse("TFIDF | LogisticRegression")
     made = feature_extraction.TFIDF(tokenizer=str.split) | millstream.parse("LogisticRegression")
-    with pytest.raises(InvalidType, match=r"the function str\.split cannot be saved as data: .*; use pickle"):
+    with pytest.raises(InvalidType, match=r"the function split cannot be saved as data: .*; use pickle"):
         made.to_bytes()
     with pytest.raises(InvalidType, match="the function <lambda> cannot be saved as data, .*: define it"):
         ((lambda x: x) | model).to_bytes()

@@ -103,7 +103,7 @@ def _pairs(who: str, name: str, mapping: dict[Any, Any]) -> list[tuple[Any, Any]
 def _path_of(who: str, function: Any) -> str:
     """The import path of a plain function at the top level of a module."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    shown = f"the function {name or type(function).__name__}"
+    shown = f"the function {getattr(function, '__name__', type(function).__name__)}"
     if not isinstance(function, (types.FunctionType, types.BuiltinFunctionType)) or not module:
         raise InvalidType(f"{who}: {shown} cannot be saved as data: it is not a plain function; use pickle")
     try:
