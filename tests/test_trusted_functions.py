@@ -75,7 +75,7 @@ def test_functions_that_are_not_trusted_are_named_and_not_imported(tmp_path, mon
             millstream.load(tmp_path / "model.ms", trusted=trusted)
         assert "\n" not in str(caught.value)
         assert str(tmp_path) in str(caught.value)
-    with pytest.raises(InvalidState, match="'features_of_a_stranger.area' of the saved pipeline cannot be imported"):
+    with pytest.raises(InvalidState, match="'features_of_a_stranger.area' of .* cannot be imported"):
         millstream.load(tmp_path / "model.ms", trusted=path)
 
 

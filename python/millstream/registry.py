@@ -168,15 +168,15 @@ def from_bytes(data: bytes, trusted: Iterable[str | Callable[..., Any]] = ()) ->
 def load(path: str | os.PathLike[str], trusted: Iterable[str | Callable[..., Any]] = ()) -> Any:
     """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector.
 
-    Files contain data only, so it is safe to load files from untrusted sources. A pipeline with a plain function is
-    saved with the import path of the function, which is imported only if it is trusted.
+    Files contain data only, so it is safe to load files from untrusted sources. A pipeline with a plain function
+    is saved with the import path of the function, which is imported only if it is trusted.
 
     Parameters
     ----------
     path
         A file, or a folder of `Keyed.dump`.
     trusted
-        Functions that a saved pipeline may use, as import paths (`"features.weekday"`) or the functions themselves.
+        Functions that a saved pipeline may use: import paths (`"features.weekday"`) or the functions themselves.
     """
     try:
         data = Path(path).read_bytes()
