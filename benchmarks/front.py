@@ -1,7 +1,7 @@
 """The table of README.md, in which all libraries learn the same rows: `python -m benchmarks.front` writes it.
 
-Each library predicts a row, then learns it. Its rate is computed from the CPU time of its fastest round; the libraries
-take turns in each round.
+Each library predicts a row, then learns it. Its rate is computed from the CPU time of its fastest round; the
+libraries take turns in each round.
 """
 
 from __future__ import annotations

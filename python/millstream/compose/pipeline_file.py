@@ -3,7 +3,8 @@
 A file has a mark, the length of a JSON head, the head, the states of the segments one after the other, and a
 checksum. The head lists each segment: compiled steps, whose state is a saved model of its own, or a component in
 Python with its parameters and state. Only components of `_KNOWN` are built, so nothing in a file is executed. A
-plain function is saved as its import path, and imported only if the user lists the path or the function as trusted.
+plain function is saved as its import path, and imported only if the user lists the path or the function as
+trusted.
 """
 
 from __future__ import annotations
