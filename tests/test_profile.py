@@ -499,3 +499,10 @@ def test_weak_remarks_have_an_ordinary_style_in_a_report(tmp_path):
     assert "code has 5 different integers" in text
     assert '<p class="warning">same is always 1' in text
     assert '<p class="warning">code' not in text
+
+
+def test_a_notebook_displays_a_profile_as_a_table():
+    page = stream.profile(read(table(x=["<b>" if n % 2 else "a" for n in range(N)], y=Y)))._repr_html_()
+    assert "<details open>" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
