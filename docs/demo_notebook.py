@@ -19,8 +19,8 @@ NOTEBOOK = Path(__file__).parent.parent / "examples" / "demo.ipynb"
 #: Cells in order. A cell that starts with "#" and a space is text.
 CELLS = (
     """# millstream in ten minutes
-A stream of loan applications: numbers, categories, and a rule that changes after 10,000 rows. Each model predicts a row
-before it learns it, so that no test set is needed.""",
+A stream of loan applications: numbers, categories, and a rule that changes after 10,000 rows. Each model predicts
+a row before it learns it, so that no test set is needed.""",
     """from millstream import evaluate, forest, linear_model, preprocessing, stream, synth, tree
 
 before, after = synth.Agrawal(classification_function=1), synth.Agrawal(classification_function=2)
@@ -32,8 +32,8 @@ x""",
 `stream.read_csv("data.csv", target="late")`.""",
     """stream.profile(rows, 5_000)""",
     """# Compare models in one pass
-Each label arrives 100 rows late. `best constant` is the score of the best constant prediction: a useful model beats
-it.""",
+Each label arrives 100 rows late. `best constant` is the score of the best constant prediction: a useful model
+beats it.""",
     """models = {
     "linear": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
     "forest": forest.ARFClassifier(n_models=10, seed=1),

@@ -13,7 +13,7 @@ _MOST_COLUMNS = 40
 
 
 def profile_section(profile: Any, *, is_open: bool = False) -> str:
-    """A short list of what was in the stream, and a table with a histogram of each column, collapsed by default."""
+    """A short list of what was in the stream, and a table with a histogram of each column."""
     from millstream.stream.profiling.stream_profile import cells_of
 
     lines = [line.partition(" ") for line in profile.summary()]
