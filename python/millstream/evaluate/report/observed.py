@@ -29,7 +29,8 @@ def profile_section(profile: Any, *, is_open: bool = False) -> str:
     more = len(profile.columns) - len(columns)
     note = f'<p class="note">And {more:,} more columns.</p>' if more > 0 else ""
     head = ["column", "kind", "missing", "distribution", "values"]
-    every = f"<details{' open' * is_open}><summary>all columns</summary>{table(head, rows, 'words', 'columns')}{note}</details>"
+    shown = table(head, rows, "words", "columns")
+    every = f"<details{' open' * is_open}><summary>all columns</summary>{shown}{note}</details>"
     facts = f'<table class="words"><tbody>{items}</tbody></table>'
     title = f"{profile.rows:,} row{'s' * (profile.rows != 1)} of the stream"
     return f"<section><h2>{title}</h2>{facts}{every if rows else ''}</section>"
