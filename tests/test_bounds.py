@@ -1,4 +1,4 @@
-"""Default limits of models: feature names, nominal values and labels that come from outside do not grow for ever."""
+"""Default limits of models: feature names, nominal values and labels do not grow for ever."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -41,9 +42,32 @@ class Entry(TypedDict):
     parameters: list[ParameterEntry]
 
 
+#: Python's words for those of JSON.
+_WORDS = {"null": "None", "true": "True", "false": "False"}
+_JSON_WORD = re.compile(r"\b(null|true|false)\b")
+#: A number that is easier to read with an exponent.
+_LONG_NUMBER = re.compile(r"\d{10,}")
+
+
+def _in_python(words: str) -> str:
+    """A description of a parameter in Python's words: None for null, 1e+100 for a one with a hundred zeros."""
+    words = _JSON_WORD.sub(lambda found: _WORDS[found[0]], words)
+    return _LONG_NUMBER.sub(lambda found: _short(found[0]), words)
+
+
+def _short(digits: str) -> str:
+    shown = f"{float(digits):g}"
+    return shown if float(shown) == float(digits) else digits
+
+
 @cache
 def _catalogue() -> dict[str, Entry]:
     entries = cast("list[Entry]", json.loads(_core.catalogue()))
+    for one in entries:
+        for parameter in one["parameters"]:
+            parameter["must_be"] = _in_python(parameter["must_be"])
+            # "false alarm" is English.
+            parameter["words"] = re.sub(r"\bnull\b", "None", parameter["words"])
     return {entry["name"]: entry for entry in entries}
 
 

@@ -144,7 +144,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about uninformative metrics (rare classes, several passes) and about the limits of the model."""
+        """Warnings about uninformative metrics (rare classes, several passes) and limits of the model."""
         found = [missing_positive(name, metric) for name, metric in self.metrics.items()]
         rare = rare_class(self)
         if rare is not None and not any(

@@ -1,7 +1,7 @@
-"""Metrics of models with several outputs: truths and predictions are dicts from the name of an output to its value.
+"""Metrics of models with several outputs: truths and predictions are dicts from an output to its value.
 
-They are updated in Python, one row at a time, with River's names. An output without a prediction counts as a missing
-prediction.
+They are updated in Python, one row at a time, with River's names. An output without a prediction counts as a
+missing prediction.
 
     metric = metrics.multioutput.MacroAverage(metrics.F1())
     metric.update({"rain": True, "wind": False}, {"rain": True, "wind": True})
@@ -34,7 +34,7 @@ class MultiOutputMetric(PythonMetric):
     """The base class of metrics of several outputs."""
 
     def works_with(self, model: Any) -> bool:
-        """Whether it scores what a model predicts: a dict of outputs, which River's models with several outputs do."""
+        """Whether a model predicts several outputs, as some of River's do."""
         return bool(getattr(model, "_multitarget", False) or getattr(model, "_multilabel", False)) or any(
             "MultiLabel" in base.__name__ or "MultiTarget" in base.__name__ for base in type(model).__mro__
         )
@@ -44,9 +44,8 @@ class MultiOutputMetric(PythonMetric):
         self._check_weight(w)
         for what, value in (("y_true", y_true), ("y_pred", y_pred)):
             if not isinstance(value, Mapping) and not (what == "y_pred" and value is None):
-                raise InvalidType(
-                    f"metrics.multioutput.{type(self).__name__}: {what} must be a dict of outputs, got {quoted(value)}"
-                )
+                who = f"metrics.multioutput.{type(self).__name__}"
+                raise InvalidType(f"{who}: {what} must be a dict of outputs, got {quoted(value)}")
         predicted = {} if y_pred is None else y_pred
         return [(name, truth, predicted.get(name)) for name, truth in y_true.items()]
 

@@ -13,8 +13,8 @@ __all__ = ["ClassificationReport"]
 class ClassificationReport(PythonMetric):
     """Precision, recall, F1 and support of each class, and their averages, as a table. Its value is the accuracy.
 
-    The macro average is the mean over the classes, the weighted average weighs them by their support, and the micro
-    average counts all outcomes together, which is the accuracy.
+    The macro average is the mean over the classes, the weighted average weighs them by their support, and the
+    micro average counts all outcomes together, which is the accuracy.
 
     Parameters
     ----------
