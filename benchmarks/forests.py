@@ -9,7 +9,7 @@ from benchmarks import ours, peers, streams
 from benchmarks.measure import Comparison
 from millstream import forest
 
-__all__ = ["adaptive_random_forest", "threads"]
+__all__ = ["adaptive_random_forest", "arf", "river_arf", "threads"]
 
 #: Rows for millstream, MOA and River, by number of trees.
 ROWS = {10: (200_000, 50_000, 1_500), 100: (20_000, 5_000, 0)}
@@ -21,7 +21,8 @@ def arf(n_models: int, n_threads: int) -> Callable[[], Any]:
     return lambda: forest.ARFClassifier(n_models, max_features=0.6, n_threads=n_threads)
 
 
-def _river(n_models: int) -> Callable[[], Any]:
+def river_arf(n_models: int) -> Callable[[], Any]:
+    """A factory of River's forest at the same settings."""
     from river.forest import ARFClassifier
 
     # River accepts a fraction, although its annotation omits it.
@@ -37,7 +38,7 @@ def adaptive_random_forest(size: float, n_models: int, goals: dict[str, float]) 
     if peers.has_java():
         sides.append(peers.moa(MOA, X, y, of_moa, f"-s {n_models} -j 2", "MOA, 2 threads"))
     if of_river:
-        sides.append(peers.river(_river(n_models), streams.as_dicts(X[:of_river]), y[:of_river].tolist()))
+        sides.append(peers.river(river_arf(n_models), streams.as_dicts(X[:of_river]), y[:of_river].tolist()))
     return Comparison(
         f"ARFClassifier of {n_models} trees, step_many on a matrix of 10 columns, RandomRBF",
         "accuracy",

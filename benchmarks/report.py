@@ -16,7 +16,6 @@ __all__ = [
     "PEERS",
     "detectors_table",
     "every_quality_table",
-    "front_table",
     "generators_table",
     "goals_table",
     "learners_table",
@@ -101,28 +100,6 @@ def sides_table(results: Sequence[Result]) -> str:
             )
     head = ["work", "library", "rows", "examples/s", "speed-up", "quality", "model"]
     return table(head, rows)
-
-
-#: Columns of the table in README.md: the heading, and the prefix of the names of its sides.
-_FRONT = (("River", "River"), ("scikit-learn", "scikit-learn"), ("MOA", "MOA"), ("VW", "VW, native"))
-
-
-def front_table(results: Sequence[Result]) -> str:
-    """The table of README.md: a row with rates and quality for each comparison."""
-    rows = []
-    for result in results:
-        ours, *others = (side.name for side in result.comparison.sides)
-        row = [result.comparison.title, _front_cell(result, ours)]
-        for _, prefix in _FRONT:
-            named = [name for name in others if name.startswith(prefix)]
-            row.append(_front_cell(result, named[0]) if named else "–")
-        rows.append(row)
-    return table(["work", "millstream", *(word for word, _ in _FRONT)], rows)
-
-
-def _front_cell(result: Result, side: str) -> str:
-    quality = result.outcomes[side].quality
-    return rate(result.rate(side)) + ("" if quality is None else f" ({_word(result)} {quality:.3f})")
 
 
 def learners_table(results: Sequence[Result]) -> str:

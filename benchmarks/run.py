@@ -15,6 +15,7 @@ from benchmarks import (
     detectors,
     exports,
     forecasters,
+    front,
     generators,
     keyed,
     language_models,
@@ -47,8 +48,6 @@ PAGES = {
     "language_models": language_models,
     "sensors": sensors,
 }
-README = Path(__file__).parent.parent / "README.md"
-MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
 
 def _measured(comparison: Comparison, turns: int) -> Result:
@@ -160,8 +159,7 @@ def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write
     def wanted(name: str) -> bool:
         return only is None or name in only
 
-    named = {name: _measured(make(size), turns) for name, make in workloads.chosen(only)}
-    results = list(named.values())
+    results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
     judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
@@ -171,10 +169,7 @@ def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write
     print(page)
     if write:
         RESULTS.write_text(page)
-        front = [named[name] for name in workloads.FRONT]
-        before, _, rest = README.read_text().partition(MARKS[0])
-        _, _, after = rest.partition(MARKS[1])
-        README.write_text(f"{before}{MARKS[0]}\n{report.front_table(front)}\n\n{MARKS[1]}{after}")
+        front.write(turns)
 
 
 def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

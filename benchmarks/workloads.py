@@ -280,21 +280,6 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "number-forest": number_trees.adaptive_random_forest,
 }
 
-#: The workloads in the table of README.md.
-FRONT = (
-    "dicts-10",
-    "prequential",
-    "bayes",
-    "vw-text",
-    "tree",
-    "tree-dicts",
-    "leveraging-bagging",
-    "forest-10",
-    "number-forest",
-    "adwin-one",
-    "adwin-many",
-)
-
 
 def chosen(only: list[str] | None) -> Iterator[tuple[str, Callable[[float], Comparison]]]:
     """The workloads whose name starts with one of the given names."""

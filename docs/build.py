@@ -74,6 +74,11 @@ def _references(text: str) -> str:
     return "**References**\n\n" + "\n".join(f"- {paper}" for paper in papers)
 
 
+def _in_python(value: Any) -> str:
+    """A default as Python code, with the quotes of JSON."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
 def _parameters(declared: Entry) -> Iterator[str]:
     if not declared["parameters"]:
         return
@@ -83,7 +88,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
         default = parameter["default"]
         if isinstance(default, dict) and set(default) == {"name"}:
             default = default["name"]
-        plain = f"{default:g}" if isinstance(default, float) and abs(default) >= 1e6 else json.dumps(default)
+        plain = f"{default:g}" if isinstance(default, float) and abs(default) >= 1e6 else _in_python(default)
         shown = "required" if parameter["required"] else f"`{plain}`"
         former = " or ".join(f"`{name}`" for name in parameter["formerly"])
         words = f"{parameter['words']}; formerly {former}" if former else parameter["words"]

@@ -19,7 +19,19 @@ from matplotlib import pyplot
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import FuncFormatter
 
-from millstream import drift, evaluate, linear_model, naive_bayes, oco, optim, preprocessing, synth
+from millstream import (
+    drift,
+    evaluate,
+    forest,
+    linear_model,
+    naive_bayes,
+    neighbors,
+    oco,
+    optim,
+    preprocessing,
+    synth,
+    tree,
+)
 from millstream.evaluate.plot import COLOURS
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
@@ -240,6 +252,47 @@ def curvature(rows: int) -> Any:
     return figure
 
 
+def models(rows: int) -> Any:
+    """Accuracy of six models on four kinds of streams."""
+    rows //= 2
+    rules = [synth.Agrawal(classification_function=each, seed=1) for each in (0, 2)]
+    streams = {
+        "weighted sum": synth.Hyperplane(n_drift_features=0, seed=1),
+        "clusters": synth.RandomRBF(n_centroids=20, seed=1),
+        "rules": rules[1],
+        "rules that change": synth.Drift(*rules, position=rows // 2, width=1),
+    }
+    scaled = preprocessing.StandardScaler
+    made = {
+        "LogisticRegression": (lambda: scaled() | linear_model.LogisticRegression(), "o"),
+        "GaussianNB": (naive_bayes.GaussianNB, "s"),
+        "KNNClassifier": (neighbors.KNNClassifier, "^"),
+        "HoeffdingTreeClassifier": (tree.HoeffdingTreeClassifier, "D"),
+        "HoeffdingAdaptiveTreeClassifier": (tree.HoeffdingAdaptiveTreeClassifier, "v"),
+        "ARFClassifier": (lambda: forest.ARFClassifier(seed=1), "P"),
+    }
+    figure, ax = pyplot.subplots(figsize=(8, 3.6))
+    scores: dict[str, list[float]] = {name: [] for name in made}
+    for place, stream in enumerate(streams.values()):
+        results = evaluate.prequential({name: make() for name, (make, _) in made.items()}, stream.take(rows))
+        for name, result in results.items():
+            scores[name].append(result["Accuracy"])
+        constant = next(iter(results.values())).constant["Accuracy"]
+        label = "best constant" if place == 0 else None
+        ax.plot([constant, constant], [place - 0.32, place + 0.32], color=GREY, linewidth=2, label=label)
+    for number, (name, (_, marker)) in enumerate(made.items()):
+        # Side by side, so that equal models do not hide each other.
+        heights = [place + (number - (len(made) - 1) / 2) * 0.1 for place in range(len(streams))]
+        ax.plot(scores[name], heights, marker, color=COLOURS[number], label=name, markersize=6)
+    ax.set_yticks(range(len(streams)), streams)
+    ax.invert_yaxis()
+    ax.set_xlabel("accuracy")
+    ax.grid(axis="x", color="#e4e7ec")
+    ax.set_axisbelow(True)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+    return figure
+
+
 def _frame(ax: Any, label: str) -> None:
     ax.set_xlabel("rows")
     ax.set_ylabel(label)
@@ -250,6 +303,7 @@ def _frame(ax: Any, label: str) -> None:
 
 
 PICTURES: dict[str, Callable[[int], Any]] = {
+    "models": models,
     "test_then_train": test_then_train,
     "rolling": rolling,
     "delay": delay,

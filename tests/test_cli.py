@@ -1045,7 +1045,7 @@ def test_a_large_number_keeps_its_digits():
 def test_a_full_disk_is_named(capsys, data, saved, tmp_path):
     code, _, error = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--out", "/dev/full")
     assert code == DATA_ERROR
-    assert error == "/dev/full: no space left on device\n"
+    assert error.endswith("\n/dev/full: no space left on device\n")
     code, _, error = run(capsys, "run", data, "-q", "-t", "late", "--plot", "/dev/full")
     assert code == DATA_ERROR
     assert error.startswith("--plot: /dev/full: ")
@@ -1133,3 +1133,23 @@ def test_the_documentation_lists_every_command():
     rows = re.findall(r"^\| (`.*?`) \|", page.partition("\n## ")[0], re.MULTILINE)
     listed = re.findall(r"`([a-z]+)`", " ".join(rows))
     assert sorted(listed) == sorted(command.name for command in COMMANDS)
+
+
+def test_a_run_on_a_file_with_times_does_not_import_pandas(tmp_path):
+    rows = "".join(f"2024-01-{n % 28 + 1:02d}T10:00:00,{n % 7},{n % 2}\n" for n in range(200))
+    (tmp_path / "data.csv").write_text(f"at,a,y\n{rows}")
+    code = (
+        "import sys\nfrom millstream.cli import main\n"
+        "assert main(['run', 'data.csv', '-t', 'y', '--quiet']) == 0\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_predict_begins_with_what_is_in_the_file(capsys, data, saved):
+    code, out, err = run(capsys, "predict", data, "-t", "late", "--load", saved, "--limit", 2)
+    assert code == OK
+    assert err.startswith("first 2 rows:\n  columns  3: 2 number (a, b), 1 constant (color)\n")
+    assert "columns" not in out
+    assert run(capsys, "predict", data, "-t", "late", "--load", saved, "--limit", 2, "--quiet")[2] == ""

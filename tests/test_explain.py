@@ -390,3 +390,18 @@ def test_an_explanation_of_a_tree_without_splits_shows_the_path_in_html():
     assert "&lt;b&gt; &lt;=" in shown or "&lt;b&gt; ≤" in shown or "&lt;b&gt; &gt;" in shown
     assert "<b>" not in shown
     assert "contribution to the probability of 0" in shown
+
+
+def test_a_linear_model_that_is_certain_is_explained_exactly():
+    model = linear_model.LogisticRegression()
+    for i in range(200):
+        model.learn_one({"a": 1e3 * (i % 5), "b": float(i % 3), "c": "uvw"[i % 3]}, i % 5 > 2)
+    x = {"a": 4e3, "b": 1.0, "c": "v"}
+    assert model.predict_proba_one(x)[True] == 1.0
+    found = model.explain_one(x)
+    assert found.method == "additive"
+    assert sum(found.contributions.values()) + found.base == pytest.approx(model.score_one(x), rel=1e-9)
+    assert found.contributions["a"] == pytest.approx(model.weights["a"] * 4e3, rel=1e-9)
+    # For the other class, all contributions have the opposite sign.
+    other = model.explain_one(x, False)
+    assert other.contributions["a"] == pytest.approx(-found.contributions["a"])

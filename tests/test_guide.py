@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -30,6 +31,19 @@ def test_the_pictures_can_be_drawn_anew_and_are_all_shown(tmp_path):
     assert shown == {path.name for path in drawn}
     again = pictures.main(tmp_path / "second", rows=1000)
     assert [path.read_bytes() for path in drawn] == [path.read_bytes() for path in again]
+
+
+@pytest.mark.slow
+def test_the_recorded_terminal_of_the_readme_is_current():
+    terminal = script("terminal")
+    assert "(docs/terminal.svg)" in (TOP / "README.md").read_text()
+
+    def words(picture):
+        texts = "\n".join(ElementTree.fromstring(picture).itertext())
+        # Seconds, rates and sizes.
+        return re.sub(r"[\d.,]+(?= s\b| rows/s| kB)", "", texts)
+
+    assert words(terminal.drawn(terminal.record())) == words(terminal.PICTURE.read_text())
 
 
 @pytest.mark.slow

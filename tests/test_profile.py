@@ -88,6 +88,26 @@ def test_a_column_that_appears_later_was_missing_before():
             "x is read as strings because its numbers have a comma: try --option decimal=,",
         ),
         (
+            [f'"{n % 9 + 1},{n:03d}.50"' if n % 3 else "7" for n in range(N)],
+            "x is read as strings because its numbers have a comma ('2,001.50'): "
+            "remove the separators of thousands from the file",
+        ),
+        (
+            [f'"{n % 9 + 1},{n:03d}"' for n in range(N)],
+            "x is read as strings because its numbers have a comma ('1,000'): if it is a decimal comma, "
+            "try --option decimal=, and otherwise remove it from the file",
+        ),
+        (
+            [f"${n / 4:.2f}" for n in range(N)],
+            "x has numbers with a sign or a unit ('$0.00') and is read as strings: remove it from the file",
+        ),
+        (
+            [f"{n % 40} %" for n in range(N)],
+            "x has numbers with a sign or a unit ('0 %') and is read as strings: remove it from the file",
+        ),
+        ([f"{n % 3} kg" for n in range(N)], None),
+        ([f"{n % 30}{'abc'[n % 3]}" for n in range(N)], None),
+        (
             [f"{n % 28 + 1}/{n % 12 + 1}/2024" for n in range(N)],
             "x has dates with the day first ('1/1/2024'), which are read as strings: --types x=time:%d/%m/%Y",
         ),
@@ -499,3 +519,10 @@ def test_weak_remarks_have_an_ordinary_style_in_a_report(tmp_path):
     assert "code has 5 different integers" in text
     assert '<p class="warning">same is always 1' in text
     assert '<p class="warning">code' not in text
+
+
+def test_a_notebook_displays_a_profile_as_a_table():
+    page = stream.profile(read(table(x=["<b>" if n % 2 else "a" for n in range(N)], y=Y)))._repr_html_()
+    assert "<details open>" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page

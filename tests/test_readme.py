@@ -110,5 +110,24 @@ def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
             same(printed, shown)
 
 
+RECIPES = re.split(r"^### (.*)$", (TOP / "docs/recipes.md").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("title", "text"), list(zip(RECIPES[1::2], RECIPES[2::2], strict=True)))
+def test_a_recipe_runs_alone_after_the_shared_table(title, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    for code in re.findall(r"^```python\n(.*?)^```$", RECIPES[0] + text, flags=re.DOTALL | re.MULTILINE):
+        run_python(code, title, vars(module))
+
+
+def test_recipes_are_in_groups():
+    groups = re.findall(r"^## (.*)$", "".join(RECIPES), flags=re.MULTILINE)
+    assert 5 <= len(groups) <= 12
+    assert len(RECIPES[1::2]) > 4 * len(groups)
+
+
 def test_the_readme_has_code():
     assert blocks("README.md")

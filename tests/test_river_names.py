@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from millstream import (
     base,
     cluster,
+    compose,
     drift,
     ensemble,
     evaluate,
     feature_extraction,
     forest,
+    metrics,
     naive_bayes,
     neighbors,
     preprocessing,
     prototype,
+    sketch,
     stats,
     synth,
     tree,
 )
-from millstream.errors import InvalidType
+from millstream.errors import InvalidType, InvalidValue
 
 
 def _grown() -> tree.HoeffdingTreeClassifier:
@@ -245,3 +249,82 @@ def test_parameters_of_scikit_learn_hnswlib_and_others():
     ):
         with pytest.raises(InvalidType, match=words):
             call()
+
+
+def test_a_report_has_the_numbers_of_scikit_learn():
+    sklearn = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(2)
+    truth, predicted = random.choice(list("abcd"), 300), random.choice(list("abc"), 300)
+    report = metrics.ClassificationReport()
+    for pair in zip(truth.tolist(), predicted.tolist(), strict=True):
+        report.update(*pair)
+    theirs = sklearn.classification_report(truth, predicted, output_dict=True, zero_division=0)
+    for label, row in report.rows().items():
+        assert row == pytest.approx(tuple(theirs[label].values()))
+    lines = {line.split()[0]: line.split()[1:] for line in str(report).splitlines() if line}
+    for name, there in (("Macro", "macro avg"), ("Weighted", "weighted avg")):
+        assert lines[name] == [f"{theirs[there][key]:.2%}" for key in ("precision", "recall", "f1-score")]
+    assert report.get() == pytest.approx(theirs["accuracy"])
+    assert repr(report.clone()).endswith("0.00% accuracy")
+
+
+def test_metrics_of_several_outputs_by_hand_and_as_in_river():
+    theirs = pytest.importorskip("river.metrics")
+    truths = [{0: False, 1: True, 2: True}, {0: True, 1: True, 2: False}, {0: True, 1: True, 2: False}]
+    predictions = [{0: True, 1: True, 2: True}, {0: True, 1: False, 2: False}, {0: True, 1: True, 2: False}]
+    for name in ("MicroAverage", "MacroAverage", "SampleAverage"):
+        one = getattr(metrics.multioutput, name)(metrics.Accuracy())
+        other = getattr(theirs.multioutput, name)(theirs.Accuracy())
+        for truth, predicted in zip(truths, predictions, strict=True):
+            one.update(truth, predicted)
+            other.update(truth, predicted)
+        assert one.get() == pytest.approx(other.get())
+        assert one.clone().get() == 0.0
+    exact = metrics.multioutput.ExactMatch()
+    for truth, predicted in zip(truths, predictions, strict=True):
+        exact.update(truth, predicted)
+    assert exact.get() == pytest.approx(1 / 3)
+    # An output without a prediction is wrong, and so are all outputs of a row without one.
+    exact.update({0: True}, {})
+    exact.update({0: True}, None)
+    assert exact.get() == pytest.approx(1 / 5)
+    with pytest.raises(InvalidType, match="y_pred must be a dict of outputs, got 1"):
+        exact.update({0: True}, 1)
+    assert exact.get() == pytest.approx(1 / 5)
+    each = metrics.multioutput.PerOutput(metrics.MAE())
+    each.update({"a": 1.0}, {"a": 3.0})
+    assert each.get()["a"].get() == 2.0
+
+
+def test_a_forecast_is_scored_with_the_value_it_is_for():
+    class Last:
+        def learn_one(self, y, x=None):
+            self.y = y
+
+        def forecast(self, horizon, xs=None):
+            return [self.y] * horizon
+
+    series = [({}, float(n)) for n in range(12)]
+    found = evaluate.evaluate(series, Last(), metrics.MAE(), horizon=3)
+    assert found.get() == [1.0, 2.0, 3.0]
+    mean = evaluate.evaluate(series, Last(), metrics.MAE(), horizon=3, agg_func=max)
+    assert mean.get() == 3.0
+    assert repr(mean) == "max(MAE): 3"
+    with pytest.raises(InvalidValue, match="horizon must be an integer >= 1"):
+        evaluate.evaluate(series, Last(), metrics.MAE(), horizon=0)
+
+
+def test_members_are_found_by_the_names_that_river_gives_them():
+    union = compose.Select("a") + compose.Select("b")
+    assert repr(union["Select1"]) == "Select('b')"
+    model = union | naive_bayes.GaussianNB()
+    assert model["TransformerUnion"].names == ["Select", "Select_2"]
+
+
+def test_a_histogram_is_a_sequence_of_bins_and_has_a_distribution_function():
+    histogram = sketch.Histogram()
+    assert list(histogram.iter_cdf([0, 1])) == [0.0, 0.0]
+    for x in range(4):
+        histogram.update(x)
+    assert list(histogram) == histogram.bins
+    assert list(histogram.iter_cdf([-1, 3.5])) == [0.0, 1.0]

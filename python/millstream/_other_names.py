@@ -211,8 +211,6 @@ _NAMES: dict[str, dict[str, str]] = {
     "metrics": {
         "AdjustedMutualInfo": "metrics.NormalizedMutualInfo or metrics.AdjustedRand",
         "ClusteringReport": "evaluate.prequential with several metrics",
-        "multioutput": "a metric for each output",
-        "ClassificationReport": "evaluate.prequential(...).confusion, and one metric for each column",
     },
     "compose": {
         "Grouper": "compose.Keyed",
@@ -232,8 +230,6 @@ _NAMES: dict[str, dict[str, str]] = {
         "Precision": "covariance.EmpiricalPrecision",
     },
     "evaluate": {
-        "evaluate": "evaluate.forecast",
-        "iter_evaluate": "evaluate.iter_forecast",
         "Track": "evaluate.prequential",
         "BinaryClassificationTrack": "evaluate.prequential",
         "MultiClassClassificationTrack": "evaluate.prequential",
@@ -245,8 +241,6 @@ _NAMES: dict[str, dict[str, str]] = {
         "evaluate": "evaluate.forecast",
         "iter_evaluate": "evaluate.iter_forecast",
         "ForecastingMetric": "evaluate.forecast, which has the error at each horizon",
-        "HorizonMetric": "evaluate.forecast, which has the error at each horizon",
-        "HorizonAggMetric": "evaluate.forecast, which has the error at each horizon",
         "SNARIMAX": "time_series.HoltWinters",
     },
     "synth": {

@@ -6,7 +6,8 @@ import difflib
 import importlib
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -41,9 +42,32 @@ class Entry(TypedDict):
     parameters: list[ParameterEntry]
 
 
+#: Python's words for those of JSON.
+_WORDS = {"null": "None", "true": "True", "false": "False"}
+_JSON_WORD = re.compile(r"\b(null|true|false)\b")
+#: A number that is easier to read with an exponent.
+_LONG_NUMBER = re.compile(r"\d{10,}")
+
+
+def _in_python(words: str) -> str:
+    """A description of a parameter in Python's words: None for null, 1e+100 for a one with a hundred zeros."""
+    words = _JSON_WORD.sub(lambda found: _WORDS[found[0]], words)
+    return _LONG_NUMBER.sub(lambda found: _short(found[0]), words)
+
+
+def _short(digits: str) -> str:
+    shown = f"{float(digits):g}"
+    return shown if float(shown) == float(digits) else digits
+
+
 @cache
 def _catalogue() -> dict[str, Entry]:
     entries = cast("list[Entry]", json.loads(_core.catalogue()))
+    for one in entries:
+        for parameter in one["parameters"]:
+            parameter["must_be"] = _in_python(parameter["must_be"])
+            # "false alarm" is English.
+            parameter["words"] = re.sub(r"\bnull\b", "None", parameter["words"])
     return {entry["name"]: entry for entry in entries}
 
 
@@ -145,8 +169,11 @@ def build(description: dict[str, Any]) -> Any:
         raise InvalidType(str(error)) from None
 
 
-def from_bytes(data: bytes) -> Any:
-    """Load a model, metric, statistic or detector from the bytes that `to_bytes` returned."""
+def from_bytes(data: bytes, trusted: Iterable[str | Callable[..., Any]] = ()) -> Any:
+    """Load a model, metric, statistic or detector from the bytes that `to_bytes` returned.
+
+    `trusted` lists functions that a saved pipeline may use: see `load`.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidType(f"millstream: a saved model must be bytes, got {type(data).__name__}")
     data = bytes(data)
@@ -157,7 +184,7 @@ def from_bytes(data: bytes) -> Any:
     if data.startswith(_PIPELINE):
         from millstream.compose.pipeline_file import from_pipeline_bytes
 
-        return from_pipeline_bytes(data)
+        return from_pipeline_bytes(data, trusted)
     saved = _core.SavedFile(data)
     if saved.name in _PYTHON:
         return _class(saved.name)._revive(saved)
@@ -169,8 +196,19 @@ def from_bytes(data: bytes) -> Any:
     return cls._revive(saved)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector."""
+def load(path: str | os.PathLike[str], trusted: Iterable[str | Callable[..., Any]] = ()) -> Any:
+    """Load what `save` wrote to a file, or `Keyed.dump` to a folder: a model, metric, statistic or detector.
+
+    Files contain data only, so it is safe to load files from untrusted sources. A pipeline with a plain function
+    is saved with the import path of the function, which is imported only if it is trusted.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of `Keyed.dump`.
+    trusted
+        Functions that a saved pipeline may use: import paths (`"features.weekday"`) or the functions themselves.
+    """
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
@@ -183,7 +221,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         check(os.fspath(path))
         raise cannot_be_read(os.fspath(path), error) from None
     try:
-        return from_bytes(data)
+        return from_bytes(data, trusted)
     except InvalidState as error:
         words = str(error).removeprefix("millstream: ")
         raise InvalidState(f"millstream: {path} cannot be loaded: {words}") from None

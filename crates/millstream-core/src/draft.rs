@@ -33,9 +33,20 @@ impl fmt::Display for Given<'_> {
 
 #[derive(Debug)]
 enum New {
-    Feature { name: Name, value: Owned },
-    Value { slot: u32, text: String },
-    Kind { slot: u32, kind: FeatureKind },
+    Feature {
+        name: Name,
+        value: Owned,
+    },
+    Value {
+        slot: u32,
+        text: String,
+    },
+    Kind {
+        slot: u32,
+        kind: FeatureKind,
+    },
+    /// A value beyond the limit, which is in the row as `OTHER`.
+    Folded,
 }
 
 #[derive(Debug)]
@@ -134,6 +145,8 @@ impl Draft {
                 }
                 if value == UNSEEN {
                     self.news.push(New::Value { slot, text: text.into() });
+                } else if schema.folds(slot, text) {
+                    self.news.push(New::Folded);
                 }
             }
         }
@@ -158,9 +171,14 @@ impl Draft {
         !self.news.is_empty()
     }
 
-    /// Whether there is anything that is not in the schema, except for keys, whose texts are never written.
+    /// Whether there is anything that would be added to the schema, except for keys, whose texts are never written.
     pub fn is_news_to_write(&self, schema: &Schema) -> bool {
-        self.news.iter().any(|new| !matches!(new, New::Value { slot, .. } if schema.is_key(*slot as usize)))
+        self.news.iter().any(|new| match new {
+            New::Value { slot, .. } => !schema.is_key(*slot as usize),
+            New::Feature { name, .. } => !schema.drops(name),
+            New::Kind { .. } => true,
+            New::Folded => false,
+        })
     }
 
     /// Add new features, kinds and values to the schema. The caller has marked it and rolls it back on a fault.
@@ -171,6 +189,12 @@ impl Draft {
         for new in std::mem::take(&mut self.news) {
             match new {
                 New::Kind { slot, kind } => schema.set_kind(slot, kind),
+                New::Folded => schema.count_folded(),
+                New::Feature { ref name, ref value } if schema.drops(name) => {
+                    if !matches!(value, Owned::Missing) {
+                        schema.count_dropped();
+                    }
+                }
                 New::Value { slot, text } => {
                     let value = schema.admit_nominal(slot, &text);
                     self.row.write(slot as usize, value);

@@ -60,6 +60,11 @@ impl KeyUses {
         KeyUses { named: [].into(), others: KeyUse::READ }
     }
 
+    /// No feature is used.
+    pub fn unused() -> Self {
+        KeyUses { named: [].into(), others: KeyUse::UNUSED }
+    }
+
     /// All nominal features leave a transformer as they are.
     pub fn passed() -> Self {
         KeyUses { named: [].into(), others: KeyUse::PASSED }

@@ -3,6 +3,10 @@
 //! A schema only grows: features may appear, vanish and return, and a slot is never reused. The kind of
 //! a feature is fixed by its first value that is not missing. Nominal values are interned to codes in the
 //! order in which they are learned, so that a batch and a loop give the same codes.
+//!
+//! Its size is bounded, because names and values may come from outside: beyond `MOST_FEATURES` names, features are
+//! dropped, and beyond `MOST_VALUES` values of a feature, further ones are learned as the value `OTHER`. Both are
+//! counted. The columns of a matrix have no such limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,6 +74,18 @@ fn hashed(text: &str) -> f64 {
     -2.0 - (Key::Text(text).hash(0) >> 12) as f64
 }
 
+/// The largest number of features that are named by strings.
+pub const MOST_FEATURES: usize = 100_000;
+
+/// The largest number of features that are named by integers, as those of a hash function are.
+pub const MOST_NUMBERED: usize = 1 << 24;
+
+/// The largest number of different values of a nominal feature, before `OTHER`.
+pub const MOST_VALUES: usize = 100_000;
+
+/// The value that stands for all further ones.
+pub const OTHER: &str = "other";
+
 /// No limit on the number of interned values.
 const UNLIMITED: u32 = u32::MAX;
 
@@ -131,6 +147,9 @@ pub struct Schema {
     /// How the model uses nominal features, if it limits the number of their values, and the limits by slot.
     key_uses: Option<KeyUses>,
     limits: Vec<u32>,
+    /// Since the model was made or loaded: features that were dropped, and values that were replaced by `OTHER`.
+    dropped: u64,
+    folded: u64,
     journal: Vec<Change>,
     /// Length of the journal at the last `mark`.
     marked: usize,
@@ -146,6 +165,8 @@ enum Change {
     Widened(u32),
     Kind(u32),
     Value(u32),
+    Dropped,
+    Folded,
 }
 
 static NO_VALUES: std::sync::LazyLock<Values> = std::sync::LazyLock::new(Values::default);
@@ -336,6 +357,37 @@ impl Schema {
         self.limits.get(slot).is_some_and(|&limit| limit != UNLIMITED)
     }
 
+    /// Whether a feature is dropped, because it is unknown and there are many.
+    #[inline]
+    pub fn drops(&self, name: &Name) -> bool {
+        match name {
+            Name::Text(text) => self.texts.len() >= MOST_FEATURES && !self.texts.contains_key(text),
+            Name::Number(_) => self.len() >= MOST_NUMBERED && self.slot(name).is_none(),
+        }
+    }
+
+    /// Whether a value of a nominal feature is learned as `OTHER`.
+    #[inline]
+    pub fn folds(&self, slot: u32, text: &str) -> bool {
+        let values = self.values(slot as usize);
+        values.len() >= MOST_VALUES && !self.is_key(slot as usize) && values.code(text).is_none()
+    }
+
+    pub fn count_dropped(&mut self) {
+        self.dropped += 1;
+        self.journal.push(Change::Dropped);
+    }
+
+    pub fn count_folded(&mut self) {
+        self.folded += 1;
+        self.journal.push(Change::Folded);
+    }
+
+    /// How many features were dropped, and how many values replaced by `OTHER`.
+    pub fn beyond_limits(&self) -> (u64, u64) {
+        (self.dropped, self.folded)
+    }
+
     /// How a row holds a nominal value: its code, or the hash of a key that is not interned, because the limit is
     /// reached; `UNSEEN` if it is to be interned.
     #[inline]
@@ -345,6 +397,7 @@ impl Schema {
             Some(code) => f64::from(code),
             None => match self.limits.get(slot as usize) {
                 Some(&limit) if values.len() >= limit as usize => hashed(text),
+                _ if values.len() >= MOST_VALUES => values.code(OTHER).map_or(UNSEEN, f64::from),
                 _ => UNSEEN,
             },
         }
@@ -352,9 +405,13 @@ impl Schema {
 
     /// The same, after interning it if it is to be.
     pub fn admit_nominal(&mut self, slot: u32, text: &str) -> f64 {
+        let folds = self.folds(slot, text);
         let value = self.nominal(slot, text);
+        if folds {
+            self.count_folded();
+        }
         if value == UNSEEN {
-            f64::from(self.intern_value(slot, text))
+            f64::from(self.intern_value(slot, if folds { OTHER } else { text }))
         } else {
             value
         }
@@ -424,8 +481,11 @@ impl Schema {
     /// Whether anything has changed since the last `mark` that components are bound to: all but the values of keys, of
     /// which there may be many.
     pub fn has_new_names(&self) -> bool {
-        let key = |change: &Change| matches!(change, Change::Value(slot) if self.is_key(*slot as usize));
-        self.journal.iter().skip(self.marked).any(|change| !key(change))
+        self.journal.iter().skip(self.marked).any(|change| match change {
+            Change::Value(slot) => !self.is_key(*slot as usize),
+            Change::Dropped | Change::Folded => false,
+            Change::Feature | Change::Widened(_) | Change::Kind(_) => true,
+        })
     }
 
     /// Revert the changes since the last `mark`.
@@ -461,6 +521,8 @@ impl Schema {
                         self.values.pop();
                     }
                 }
+                Change::Dropped => self.dropped -= 1,
+                Change::Folded => self.folded -= 1,
             }
         }
     }
@@ -568,6 +630,28 @@ mod tests {
         // A place that is taken back is free again.
         schema.rollback();
         assert_eq!((schema.admit_nominal(user, "cid"), schema.is_key(0), schema.is_key(1)), (0.0, true, false));
+    }
+
+    #[test]
+    fn values_beyond_the_limit_are_folded_and_counted() {
+        let mut schema = Schema::default();
+        let slot = schema.push(&"session".into(), FeatureKind::Nominal);
+        for n in 0..MOST_VALUES {
+            schema.mark();
+            schema.admit_nominal(slot, &n.to_string());
+        }
+        assert_eq!(schema.beyond_limits(), (0, 0));
+        schema.mark();
+        // "other" is the value after the last one, and is not counted as new again.
+        let other = schema.admit_nominal(slot, "a");
+        assert_eq!(other, MOST_VALUES as f64);
+        schema.mark();
+        assert_eq!((schema.admit_nominal(slot, "b"), schema.nominal(slot, "c")), (other, other));
+        assert_eq!(schema.nominal(slot, "7"), 7.0);
+        assert_eq!((schema.values(0).len(), schema.beyond_limits()), (MOST_VALUES + 1, (0, 2)));
+        assert!(schema.changed() && !schema.has_new_names());
+        schema.rollback();
+        assert_eq!(schema.beyond_limits(), (0, 1));
     }
 
     #[test]

@@ -237,6 +237,12 @@ impl<'t> Reader<'t> {
         self.look_up(schema);
         for (place, (column, &value)) in self.columns.iter().zip(raw).enumerate() {
             if self.slots[place] == NONE {
+                if schema.drops(column.name()) {
+                    if !value.is_nan() {
+                        schema.count_dropped();
+                    }
+                    continue;
+                }
                 self.slots[place] = schema.intern(column.name());
             }
             let slot = self.slots[place];
@@ -256,7 +262,10 @@ impl<'t> Reader<'t> {
                     }
                     schema.check_kind(slot, FeatureKind::Nominal, &format_args!("'{text}'"))?;
                     schema.set_kind(slot, FeatureKind::Nominal);
-                    self.codes[place][value as usize] = schema.admit_nominal(slot, text);
+                    let folds = schema.folds(slot, text);
+                    let code = schema.admit_nominal(slot, text);
+                    // The code of a folded value is not kept, so that each of its rows is counted.
+                    self.codes[place][value as usize] = if folds { f64::NAN } else { code };
                 }
             }
         }
@@ -317,7 +326,7 @@ impl<'t> Reader<'t> {
                             *code = schema.nominal(slot, text);
                         }
                         let value = *code;
-                        if value == UNSEEN {
+                        if value == UNSEEN || schema.folds(slot, text) {
                             *code = f64::NAN;
                         }
                         self.buffer.write(slot as usize, value);

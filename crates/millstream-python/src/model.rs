@@ -79,6 +79,19 @@ impl Model {
         slf.ask(|model| names(slf.py(), model.schema(), usize::MAX))
     }
 
+    /// Number of features that were dropped because the model has 100,000 already, since it was made or loaded.
+    #[getter]
+    fn dropped(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.ask(|model| Ok(model.schema().beyond_limits().0))
+    }
+
+    /// Number of strings that were learned as "other" because their feature has 100,000 already, since the model was
+    /// made or loaded.
+    #[getter]
+    fn folded(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.ask(|model| Ok(model.schema().beyond_limits().1))
+    }
+
     /// Number of known features, whether all are numbered, and the names of the first.
     fn _knows<'py>(slf: &Bound<'py, Self>, most: usize) -> PyResult<(usize, bool, Bound<'py, PyList>)> {
         slf.ask(|model| {

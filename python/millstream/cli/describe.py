@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from argparse import Namespace
+from typing import Any
 
 from millstream import notation, registry
 from millstream._echo import quoted
@@ -36,10 +37,15 @@ def main(given: Namespace) -> int:
     if declared["parameters"]:
         say("\nDeclared\n--------")
     for parameter in declared["parameters"]:
-        default = "required" if parameter["required"] else f"default {json.dumps(parameter['default'])}"
+        default = "required" if parameter["required"] else f"default {_shown(parameter['default'])}"
         former = f", formerly {' or '.join(parameter['formerly'])}" if parameter["formerly"] else ""
         say(f"{parameter['name']}: {parameter['must_be']}, {default}{former}")
     return OK
+
+
+def _shown(default: Any) -> str:
+    """A default as Python code, with the quotes of the notation."""
+    return json.dumps(default) if isinstance(default, str) else repr(default)
 
 
 def _in_python(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:

@@ -26,13 +26,15 @@ _ROWS = 100_000
 _NOTES = 8
 
 
-def show_profile(given: Namespace, stream: ObservedStream) -> None:
-    """Print the profile of the first rows before they are learned, if the output is a terminal.
+def show_profile(given: Namespace, stream: ObservedStream, *, always: bool = False) -> None:
+    """Print the profile of the first rows before they are learned, if the output is a terminal, or always.
 
     Otherwise `profile_lines` are part of the result.
     """
     stream.notes_only = given.quiet
-    if given.quiet or given.json or given.follow or not stream.reads_ahead or not sys.stderr.isatty():
+    if given.quiet or given.json or given.follow or not stream.reads_ahead:
+        return
+    if not always and not sys.stderr.isatty():
         return
     if stream.first() is not None:
         for line in profile_lines(stream):

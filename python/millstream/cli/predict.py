@@ -50,7 +50,8 @@ def main(given: Namespace) -> int:
         source = StrictColumns(source, {given.load: model}, given)
     stream = ObservedStream(source if given.limit is None else source.take(given.limit))
     stream.is_learned = False
-    show_profile(given, stream)
+    # Standard output is a table of predictions, so the profile does not follow it.
+    show_profile(given, stream, always=True)
     begun = time.perf_counter()
     refusals = Refusals()
     with Writer(given.out, "jsonl" if given.json and given.out == "-" else None) as writer:
@@ -121,7 +122,6 @@ def _told(given: Namespace, rows: int, seconds: float, stream: ObservedStream, r
     why = [f"row {row}: {reason}" for row, reason in refusals.reasons]
     lines = unread(count, reasons) + refused(refusals.count, why, "without a prediction")
     if not given.json:
-        # The result is a table of predictions, so the full profile is shown only on a terminal.
         stream.notes_only = True
         lines += profile_lines(stream) + contract_lines(stream, given)
     write_quarantine(stream, given, given.quiet or given.json)

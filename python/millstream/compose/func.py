@@ -18,6 +18,9 @@ class Func(Transformer):
     A plain function in `a | b` or `a + b` is converted automatically. A pipeline with a function in it runs in
     Python up to the function and natively after it.
 
+    `save` stores the import path of a function at the top level of a module, and `millstream.load(path,
+    trusted=["features.area"])` imports it again. A lambda or an inner function needs pickle.
+
     Parameters
     ----------
     function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -111,6 +112,11 @@ def find(who: str, names: list[str], key: Any) -> int:
     if isinstance(key, str):
         if key in names:
             return names.index(key)
+        # River's names: `TransformerUnion`, and `Agg1` for the second `Agg`.
+        river = re.fullmatch(r"(.*?)([1-9]\d*)", key)
+        ours = "Union" if key == "TransformerUnion" else f"{river[1]}_{int(river[2]) + 1}" if river else key
+        if ours in names:
+            return names.index(ours)
         raise UnknownName(f"{who}: no step named {quoted(key)}{nearest(key, names)}; it has {', '.join(names)}")
     return _place(who, "step", "name or by number", len(names), key)
 

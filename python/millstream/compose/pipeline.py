@@ -246,6 +246,16 @@ class _PythonPipeline(Wrapper, Pipeline):
         most: int | None = self._segments[-1].max_classes
         return most
 
+    @property
+    def dropped(self) -> int:
+        """Number of features that were dropped by steps at their limit."""
+        return sum(getattr(step, "dropped", 0) for step in self._segments)
+
+    @property
+    def folded(self) -> int:
+        """Number of values that were learned as "other" by steps at their limit."""
+        return sum(getattr(step, "folded", 0) for step in self._segments)
+
     def describe(self) -> dict[str, Any]:
         raise InvalidType(
             f"{_WHO}: a pipeline with steps in Python has no description; "

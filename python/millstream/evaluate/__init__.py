@@ -10,6 +10,7 @@ from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, S
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
 from millstream.evaluate.games import Games, Plays
+from millstream.evaluate.horizons import evaluate, iter_evaluate
 from millstream.evaluate.numenta import NABResult, NABSeries, nab
 from millstream.evaluate.over_tasks import ContinualResult, continual
 from millstream.evaluate.playing import play
@@ -45,7 +46,9 @@ __all__ = [
     "Weights",
     "continual",
     "drift",
+    "evaluate",
     "forecast",
+    "iter_evaluate",
     "iter_forecast",
     "iter_progressive_val_score",
     "nab",

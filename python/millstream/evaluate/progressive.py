@@ -9,6 +9,7 @@ from typing import Any
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.evaluate.prequential import prequential
+from millstream.metrics.multioutput import MultiOutputMetric
 from millstream.metrics.positive import positive_class, with_positive
 
 __all__ = ["iter_progressive_val_score", "progressive_val_score"]
@@ -62,6 +63,8 @@ def progressive_val_score(
     [300] Accuracy: 100.00%
     Accuracy: 100.00%
     """
+    if isinstance(metric, MultiOutputMetric):
+        return _several_outputs(dataset, model, metric, moment, delay, print_every)
     if not print_every:
         return prequential(model, dataset, metric, delay=delay, time=moment, progress=False).metric
     begun = time.perf_counter()
@@ -77,6 +80,21 @@ def progressive_val_score(
             line += f" – {result.curve['memory'][place] / 2**10:,.2f} KiB"
         print(line, **print_kwargs)  # noqa: T201
     return result.metric
+
+
+def _several_outputs(dataset: Any, model: Any, metric: Any, moment: Any, delay: Any, print_every: int) -> Any:
+    """The loop of a model whose truths and predictions are dicts, such as one of River's."""
+    if moment is not None or delay is not None or print_every:
+        raise InvalidValue(
+            "evaluate.progressive_val_score: moment, delay and print_every are not available for metrics of "
+            "several outputs"
+        )
+    for x, y in dataset:
+        predicted = model.predict_one(x)
+        if predicted:
+            metric.update(y, predicted)
+        model.learn_one(x, y)
+    return metric
 
 
 def _shown(metric: Any, title: str, value: float) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from millstream._echo import plain, quoted
 from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate.beyond_limits import beyond_limits
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.clusters import Clusters
 from millstream.evaluate.constants import base_rates, constant_scores, percent, rare_class, target_line
@@ -143,7 +144,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about uninformative metrics: rare classes, several passes, a `pos_val` without rows."""
+        """Warnings about uninformative metrics (rare classes, several passes) and limits of the model."""
         found = [missing_positive(name, metric) for name, metric in self.metrics.items()]
         rare = rare_class(self)
         if rare is not None and not any(
@@ -154,6 +155,7 @@ class Result:
         passes = self.settings.get("passes", 1)
         if passes > 1:
             found.append(f"{passes} passes: after the first pass, the scored rows were learned before")
+        found += beyond_limits(self.model)
         return [line for line in found if line is not None]
 
     @property

@@ -23,7 +23,7 @@ import numpy as np
 
 from millstream._echo import quoted
 from millstream._feature_names import column_name, names_of
-from millstream.errors import InvalidType, InvalidValue, UnknownName
+from millstream.errors import InvalidType, InvalidValue, MillstreamError, UnknownName
 from millstream.explain.explanation import Explanation
 from millstream.roles import ANOMALY_DETECTOR, CLASSIFIER, REGRESSOR, role_of
 
@@ -198,6 +198,9 @@ def _question(model: Any, x: dict[Any, Any], label: Any) -> tuple[Ask, Ask | Non
     def probability(known: Mapping[Any, Any]) -> float:
         return float(model.predict_proba_one(dict(known)).get(label, 0.0))
 
+    if (margin := _margin(model, x, probabilities.get(label, 0.0))) is not None:
+        return probability, margin, label, "probability"
+
     def logarithm(known: Mapping[Any, Any]) -> float:
         told = model.predict_proba_one(dict(known))
         own = told.get(label, 0.0)
@@ -209,6 +212,32 @@ def _question(model: Any, x: dict[Any, Any], label: Any) -> tuple[Ask, Ask | Non
         return math.log(own) - sum(map(math.log, told.values())) / len(told)
 
     return probability, logarithm, label, "probability"
+
+
+def _margin(model: Any, x: dict[Any, Any], probability: float) -> Ask | None:
+    """The score of a model as the log odds of the explained class, if it is that, as of a logistic regression.
+
+    Unlike the logarithm of a probability, it is exact where the probability is close to 0 or 1.
+    """
+    if not hasattr(model, "score_one"):
+        return None
+    try:
+        # Without features, the score and the probability of the same class must agree too.
+        score, nothing = float(model.score_one(x)), float(model.score_one({}))
+        about_nothing = model.predict_proba_one({})
+    except MillstreamError:
+        return None
+    if not math.isfinite(score) or abs(score) < _TOLERANCE or len(about_nothing) != 2:
+        return None
+    for sign in (1.0, -1.0):
+        agrees = abs(_logistic(sign * score) - probability) <= _LEAST + 1e-9 * probability
+        if agrees and any(abs(_logistic(sign * nothing) - each) <= 1e-9 for each in about_nothing.values()):
+            return lambda known: sign * float(model.score_one(dict(known)))
+    return None
+
+
+def _logistic(score: float) -> float:
+    return 1.0 / (1.0 + math.exp(-score)) if score >= 0 else math.exp(score) / (1.0 + math.exp(score))
 
 
 def _log_scale(model: Any) -> str:

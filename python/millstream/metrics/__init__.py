@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
+from millstream.metrics import multioutput
 from millstream.metrics.averages import (
     MacroF1,
     MacroFBeta,
@@ -74,6 +75,7 @@ from millstream.metrics.labels import (
 )
 from millstream.metrics.numbers import MAE, MAPE, MSE, R2, RMSE, SMAPE
 from millstream.metrics.probabilities import PRAUC, ROCAUC, Brier, LogLoss
+from millstream.metrics.report import ClassificationReport
 from millstream.metrics.together import Metrics
 from millstream.metrics.windows import Fading, Rolling, RollingPRAUC, RollingROCAUC
 
@@ -99,6 +101,7 @@ __all__ = [
     "AdjustedRand",
     "BalancedAccuracy",
     "Brier",
+    "ClassificationReport",
     "CohenKappa",
     "Completeness",
     "ConfusionMatrix",
@@ -143,6 +146,7 @@ __all__ = [
     "WeightedJaccard",
     "WeightedPrecision",
     "WeightedRecall",
+    "multioutput",
 ]
 
 if not TYPE_CHECKING:

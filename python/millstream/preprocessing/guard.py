@@ -31,6 +31,9 @@ class Guard(Transformer):
     `strict=True`, it also refuses to predict a row whose features differ from the learned ones: a misspelt name
     would be ignored, and a missing feature would be treated as 0.
 
+    Models have limits of their own (100,000 feature names, 100,000 strings of a feature, 10,000 labels); these are
+    smaller, and can refuse.
+
     The counters `dropped`, `folded` and `refused` count the features, values and examples beyond a limit.
 
     Parameters

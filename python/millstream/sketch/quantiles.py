@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from millstream._part import forwarded
 from millstream.sketch.base import NumberSketch
 
@@ -160,3 +162,12 @@ class Histogram(NumberSketch):
     def bins(self) -> list[tuple[float, float]]:
         """Pairs of the mean of a bin and its weight, ascending."""
         return self._bins()
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        """The bins."""
+        return iter(self.bins)
+
+    def iter_cdf(self, X: Iterable[float]) -> Iterator[float]:
+        """The fraction of numbers up to each of some numbers; 0 before the first number. River's name."""
+        for x in X:
+            yield float(self.rank(x)) if self.total_weight else 0.0

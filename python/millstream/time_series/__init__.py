@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from millstream._other_names import unknown_name
 from millstream.time_series.base import Forecaster
+from millstream.time_series.horizon_metrics import HorizonAggMetric, HorizonMetric
 from millstream.time_series.naive import SeasonalNaive
 from millstream.time_series.smoothing import HoltWinters
 
-__all__ = ["Forecaster", "HoltWinters", "SeasonalNaive"]
+__all__ = ["Forecaster", "HoltWinters", "HorizonAggMetric", "HorizonMetric", "SeasonalNaive"]
 
 if not TYPE_CHECKING:
     __getattr__ = unknown_name(__name__)

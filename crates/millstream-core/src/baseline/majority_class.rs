@@ -6,6 +6,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
+use crate::key_use::KeyUses;
 use crate::learner::Learner;
 use crate::merging::{Merge, Merger};
 use crate::part::Part;
@@ -32,6 +33,10 @@ struct MajorityClass {
 }
 
 impl Part for MajorityClass {
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::unused()
+    }
+
     fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
         self.counts.exchange(exchange)
     }

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::learner::Learner;
 use crate::merging::Merge;
 use crate::part::Part;
@@ -32,6 +33,10 @@ struct NoChange {
 }
 
 impl Part for NoChange {
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::unused()
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         pack(self)
     }

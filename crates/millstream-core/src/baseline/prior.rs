@@ -4,6 +4,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::exchange::Exchange;
 use crate::fault::Result;
 use crate::held::state::pack;
+use crate::key_use::KeyUses;
 use crate::learner::Learner;
 use crate::merging::{Merge, Merger};
 use crate::part::Part;
@@ -30,6 +31,10 @@ struct Prior {
 }
 
 impl Part for Prior {
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::unused()
+    }
+
     fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
         self.counts.exchange(exchange)
     }

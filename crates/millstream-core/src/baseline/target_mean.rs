@@ -9,6 +9,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::exchange::Exchange;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::key_use::KeyUses;
 use crate::learner::Learner;
 use crate::merging::{combined_moments, Merge, Merger};
 use crate::part::Part;
@@ -34,6 +35,10 @@ struct TargetMean {
 }
 
 impl Part for TargetMean {
+    fn key_uses(&self) -> KeyUses {
+        KeyUses::unused()
+    }
+
     fn exchange(&mut self, exchange: &mut Exchange<'_>) -> bool {
         exchange.float(&mut self.count);
         exchange.float(&mut self.mean);

@@ -191,7 +191,11 @@ pub(super) fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
         ours.set_kind(here, kind);
         let values = theirs.values(slot);
         for text in (0..values.len() as u32).filter_map(|code| values.text(code)) {
-            ours.admit_nominal(here, text);
+            // The values of both are kept, also beyond the limit on what one stream may add.
+            match ours.is_key(here as usize) {
+                true => drop(ours.admit_nominal(here, text)),
+                false => drop(ours.intern_value(here, text)),
+            }
         }
     }
     Ok(())

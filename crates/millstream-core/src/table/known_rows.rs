@@ -45,7 +45,7 @@ impl Reader<'_> {
                 (Column::Number(_), FeatureKind::Number) => true,
                 (Column::Nominal(_, categories), FeatureKind::Nominal) => {
                     let mut known = categories.iter().zip(codes);
-                    known.all(|(text, code)| is_known(code, || schema.nominal(slot, text)))
+                    known.all(|(text, code)| is_known(code, || known_code(schema, slot, text)))
                 }
                 _ => false,
             }
@@ -77,7 +77,7 @@ impl Reader<'_> {
                     let Some(code) = codes.get_mut(value as usize).filter(|_| value >= 0.0) else {
                         return Some(index);
                     };
-                    if !is_known(code, || schema.nominal(slot, &categories[value as usize])) {
+                    if !is_known(code, || known_code(schema, slot, &categories[value as usize])) {
                         return Some(index);
                     }
                     row[slot as usize] = *code;
@@ -87,6 +87,14 @@ impl Reader<'_> {
             // The kind of the feature is new, or another one.
             _ => values.clone().position(|value| !value.is_nan()),
         }
+    }
+}
+
+/// The code of a category; one that is folded counts as new, because each of its rows is counted.
+fn known_code(schema: &Schema, slot: u32, text: &str) -> f64 {
+    match schema.folds(slot, text) {
+        true => UNSEEN,
+        false => schema.nominal(slot, text),
     }
 }
 

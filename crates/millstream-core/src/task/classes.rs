@@ -120,6 +120,9 @@ fn look_up(distinct: &[Label], indices: &[u32], labels: &Labels, codes: &mut Vec
     }
 }
 
+/// The largest number of classes that are learned: labels may come from outside, and learners hold a table for each.
+pub const MOST_LABELS: usize = 10_000;
+
 impl Task for Classes {
     const ROLE: Role = Role::Classifier;
     type Truth = u32;
@@ -131,6 +134,9 @@ impl Task for Classes {
         let Target::Class(label) = target else {
             return Err(Fault::wrong_type("the target must be a class label (bool, int or str)"));
         };
+        if labels.known() >= MOST_LABELS && labels.code(label).is_none() {
+            return Err(Fault::value(format!("knows {MOST_LABELS} classes, the limit, so {label} is refused")));
+        }
         let most = abilities.max_classes;
         if labels.len() >= most && labels.code(label).is_none() && labels.get(0).is_some() {
             let known: Vec<String> = labels.entries().iter().flatten().map(Label::to_string).collect();

@@ -24,6 +24,8 @@ _MOST_MARKS = 12
 _BANDS = 40
 #: Maximum number of lines in the values shown below the pointer.
 _MOST_NAMED = 10
+#: Maximum number of labels below a low chart.
+_MOST_LABELS = 4
 #: Maximum factor by which the first points may stretch the scale.
 _MOST_STRETCH = 4.0
 
@@ -98,7 +100,9 @@ class Chart:
             y = float(down(tick))
             parts.append(f'<path class="grid" d="M0 {y:.0f}H{_SIDE:g}"/>')
             words.append(f'<span class="y" style="top: {y / _SIDE:.2%}">{html.escape(self.shown(tick))}</span>')
-        for at, text in axis.ticks():
+        labels = axis.ticks()
+        # A low chart is narrow: several stand side by side.
+        for at, text in labels[:: 2 if self.size == "low" and len(labels) > _MOST_LABELS else 1]:
             side = ' end" style="right: 0' if at > 0.94 else f'" style="left: {at:.2%}'
             words.append(f'<span class="x{side}">{html.escape(text)}</span>')
         for level, _ in self.levels:

@@ -12,8 +12,8 @@ __all__ = ["profile_section"]
 _MOST_COLUMNS = 40
 
 
-def profile_section(profile: Any) -> str:
-    """A short list of what was in the stream, and a collapsed table with a histogram of each column."""
+def profile_section(profile: Any, *, is_open: bool = False) -> str:
+    """A short list of what was in the stream, and a table with a histogram of each column."""
     from millstream.stream.profiling.stream_profile import cells_of
 
     lines = [line.partition(" ") for line in profile.summary()]
@@ -29,7 +29,8 @@ def profile_section(profile: Any) -> str:
     more = len(profile.columns) - len(columns)
     note = f'<p class="note">And {more:,} more columns.</p>' if more > 0 else ""
     head = ["column", "kind", "missing", "distribution", "values"]
-    every = f"<details><summary>all columns</summary>{table(head, rows, 'words', 'columns')}{note}</details>"
+    shown = table(head, rows, "words", "columns")
+    every = f"<details{' open' * is_open}><summary>all columns</summary>{shown}{note}</details>"
     facts = f'<table class="words"><tbody>{items}</tbody></table>'
     title = f"{profile.rows:,} row{'s' * (profile.rows != 1)} of the stream"
     return f"<section><h2>{title}</h2>{facts}{every if rows else ''}</section>"

@@ -181,6 +181,10 @@ _PRINT = """
   .ms .panels h3.hidden { position: static; width: auto; height: auto; clip-path: none; }
   .ms .scroll { overflow: visible; }
   .ms th, .ms td { padding: .2rem .45rem; }
+  .ms .wide { font-size: 10.5px; }
+  .ms .wide th, .ms .wide td { padding: .15rem .3rem; }
+  .ms .wide thead th { font-size: 9.5px; }
+  .ms .wide tbody th { white-space: normal; min-width: 10.5em; }
   .ms .heat { font-size: 10.5px; }
   .ms .heat td, .ms .heat th { padding: .15rem .3rem; }
   .ms details:not([open]) > summary { display: none; }

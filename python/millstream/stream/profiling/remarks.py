@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ __all__ = ["Remark", "remark_on", "remark_on_target"]
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _QUOTED_NUMBER = re.compile(r"""\s*(['"])[+-]?(\d+\.?\d*|\.\d+)\1\s*""")
+#: Thousands with a separator, which are no decimal commas: "1,234", "1,234.5".
+_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*")
+#: Numbers with a currency, a percent sign or another unit.
+_WITH_UNIT = re.compile(r"\s*[^\w\s,.+-]?\s*[+-]?\d+(,\d{3})*(\.\d+)?\s*([^\w\s,.+-]|[A-Za-z]{1,3})?\s*")
 _DAY_FIRST = re.compile(r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:([ T])(\d{1,2}:\d{2})(:\d{2})?)?\s*")
 
 #: Fraction of values from which a column is said to be of a kind.
@@ -26,6 +31,12 @@ _NAMED = 3
 
 #: Number of rows from which few integers may be codes.
 _ROWS = 200
+
+#: Numbers of which some may have separators of thousands.
+_GROUPED = re.compile(r"\s*[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d+)?\s*")
+
+#: Number of different values from which numbers with a unit are not names of categories, such as "1 L".
+_UNITS = 20
 
 #: Number of different integers up to which a target may be a class as well as an amount.
 _FEW = 20
@@ -80,6 +91,8 @@ def _remark_on_codes(column: ColumnProfile, name: str) -> Remark | None:
 
 def _remark_on_strings(column: ColumnProfile, name: str) -> Remark | None:
     total = column.counts.total()
+    if any(map(_THOUSANDS.fullmatch, column.counts)) and _fraction(column, _GROUPED, total) >= _MOST:
+        return _remark_on_thousands(column, name)
     if _fraction(column, _COMMA_NUMBER, total) >= _MOST:
         return _remark_on_commas(column, name, f"{name} is read as strings")
     if _fraction(column, _QUOTED_NUMBER, total) >= _MOST:
@@ -96,7 +109,31 @@ def _remark_on_strings(column: ColumnProfile, name: str) -> Remark | None:
         return Remark(name, f"{name} has only numbers but is read as strings", f"--types {name}=number")
     if _fraction(column, _DAY_FIRST, total) >= _MOST:
         return _remark_on_dates(column, name)
+    if column.different >= _UNITS and numbers < _MOST and _unit(column, total):
+        example = quoted(next(value for value in column.counts if _WITH_UNIT.fullmatch(value)))
+        message = f"{name} has numbers with a sign or a unit ({example}) and is read as strings"
+        return Remark(name, message, "remove it from the file")
     return None
+
+
+def _unit(column: ColumnProfile, total: int) -> bool:
+    """Whether most values are numbers with the same currency, percent sign or unit."""
+    units = Counter[str]()
+    for value, count in column.counts.items():
+        if _WITH_UNIT.fullmatch(value):
+            units[re.sub(r"[\d\s.,+-]", "", value)] += count
+    return any(unit and count >= _MOST * total for unit, count in units.items())
+
+
+def _remark_on_thousands(column: ColumnProfile, name: str) -> Remark:
+    """A remark on commas between thousands, or of which it cannot be known whether they are decimal commas."""
+    found = [value.strip() for value in column.counts if _THOUSANDS.fullmatch(value)]
+    message = f"{name} is read as strings because its numbers have a comma ({quoted(found[0])})"
+    if any("." in value or value.count(",") > 1 for value in found):
+        return Remark(name, message, "remove the separators of thousands from the file")
+    return Remark(
+        name, message, "if it is a decimal comma, try --option decimal=, and otherwise remove it from the file"
+    )
 
 
 def _remark_on_commas(column: ColumnProfile, name: str, what: str) -> Remark:

@@ -166,6 +166,11 @@ class Profile:
             lines.append("")
         return "\n".join([*lines, *self.summary()])
 
+    def _repr_html_(self) -> str:
+        from millstream.evaluate.report.observed import profile_section
+
+        return profile_section(self, is_open=True)
+
     def __repr__(self) -> str:
         return f"Profile({self.rows:,} rows, {len(self.columns):,} columns)"
 
