@@ -2,8 +2,8 @@
 //!
 //! A forked process has the memory of its parent but none of its threads, so it creates its own pools.
 
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -40,6 +40,29 @@ static POOLS: Mutex<Pools> = Mutex::new(Pools { process: 0, pools: Vec::new() })
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
+    /// Whether this thread works on one of the items that it has distributed.
+    static DISTRIBUTES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets `DISTRIBUTES` until it is dropped.
+struct Distributing;
+
+impl Distributing {
+    fn start() -> Self {
+        DISTRIBUTES.set(true);
+        Distributing
+    }
+}
+
+impl Drop for Distributing {
+    fn drop(&mut self) {
+        DISTRIBUTES.set(false);
+    }
+}
+
+/// Whether this thread may distribute items: it is not working on one itself.
+fn is_free() -> bool {
+    rayon::current_thread_index().is_none() && !DISTRIBUTES.get()
 }
 
 /// None if another thread held the lock when the process was forked: it is never released here.
@@ -78,7 +101,7 @@ pub fn each<T: Send>(
     work: impl Fn(&mut T, &mut Scratch) + Sync,
 ) {
     let threads = threads.min(items.len());
-    let pool = match threads > 1 && rayon::current_thread_index().is_none() {
+    let pool = match threads > 1 && is_free() {
         true => pool(threads),
         false => None,
     };
@@ -94,6 +117,39 @@ pub fn each<T: Send>(
     }
 }
 
+/// Likewise, where one of the threads is the caller's own. For items of less than a millisecond: the caller does not wait
+/// until another thread is awake.
+pub fn each_beside<T: Send>(
+    threads: usize,
+    items: &mut [T],
+    scratch: &mut Scratch,
+    work: impl Fn(&mut T, &mut Scratch) + Sync,
+) {
+    let threads = threads.min(items.len());
+    let helpers = if threads > 1 && is_free() { pool(threads - 1) } else { None };
+    let Some(helpers) = helpers else {
+        items.iter_mut().for_each(|item| work(item, scratch));
+        return;
+    };
+    let items = Mutex::new(items.iter_mut());
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    helpers.in_place_scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|_| {
+                let mut scratch = SCRATCH.take();
+                while let Some(item) = next() {
+                    work(item, &mut scratch);
+                }
+                SCRATCH.set(scratch);
+            });
+        }
+        let _distributing = Distributing::start();
+        while let Some(item) = next() {
+            work(item, scratch);
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,20 +160,29 @@ mod tests {
         for threads in [1, 2, 3, 8] {
             let mut items: Vec<usize> = (0..20).collect();
             each(threads, &mut items, &mut scratch, |item, _| *item += 100);
-            assert!(items.iter().enumerate().all(|(index, item)| *item == index + 100));
+            each_beside(threads, &mut items, &mut scratch, |item, _| *item += 100);
+            assert!(items.iter().enumerate().all(|(index, item)| *item == index + 200));
         }
         assert!(Arc::ptr_eq(&pool(2).unwrap(), &pool(2).unwrap()));
     }
 
     #[test]
     fn an_ensemble_inside_an_ensemble_stays_on_its_thread() {
-        let mut items = vec![Vec::new(); 4];
-        each(2, &mut items, &mut Scratch::default(), |item, scratch| {
+        let stays = |scratch: &mut Scratch| {
             let outer = std::thread::current().id();
             let mut inner = vec![None; 3];
             each(2, &mut inner, scratch, |index, _| *index = Some(std::thread::current().id()));
-            item.push(inner.iter().all(|id| *id == Some(outer)));
-        });
-        assert!(items.iter().all(|item| item == &[true]));
+            each_beside(2, &mut inner, scratch, |index, _| {
+                *index = index.filter(|id| *id == std::thread::current().id());
+            });
+            inner.iter().all(|id| *id == Some(outer))
+        };
+        let mut items = vec![false; 4];
+        each(2, &mut items, &mut Scratch::default(), |item, scratch| *item = stays(scratch));
+        assert!(items.iter().all(|item| *item));
+        let mut items = vec![false; 4];
+        each_beside(2, &mut items, &mut Scratch::default(), |item, scratch| *item = stays(scratch));
+        assert!(items.iter().all(|item| *item));
+        assert!(is_free());
     }
 }

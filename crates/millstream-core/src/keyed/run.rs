@@ -13,7 +13,7 @@ use crate::held::{Held, Job, Model, Root, TableRow, Tally};
 use crate::key::Key;
 use crate::labels::{Label, Labels};
 use crate::row::{Scratch, Want};
-use crate::table::{raw_block, RawBlock, Reader};
+use crate::table::{raw_block, Raw, RawBlock, Reader};
 use crate::task::{Answer, Target, Targets};
 
 use super::answers::KeyedAnswers;
@@ -32,6 +32,8 @@ const LONG: Duration = Duration::from_millis(24);
 const AHEAD: usize = 8;
 /// Blocks below this are processed by one thread: another one would take longer to wake up.
 const FEW: usize = 1 << 10;
+/// The rows of a block are read in pieces of this size, each on any thread: a power of two.
+const PIECE: usize = 1 << 11;
 
 const STOPPED: &str = "the job was stopped";
 
@@ -55,6 +57,15 @@ impl KeyedJob<'_> {
     fn time(&self, row: usize) -> f64 {
         self.times.map_or(f64::NAN, |times| times[row])
     }
+
+    /// The number of threads for a number of rows.
+    fn threads_for(&self, rows: usize) -> usize {
+        if rows < FEW {
+            1
+        } else {
+            self.threads.max(1)
+        }
+    }
 }
 
 /// What a job gave.
@@ -73,7 +84,8 @@ struct Block<'b, 'j> {
     known: &'b Labels,
     labels: &'b Labels,
     job: &'b KeyedJob<'j>,
-    block: RawBlock<'b>,
+    /// Its rows in pieces.
+    pieces: &'b [RawBlock<'b>],
     from: usize,
     /// By row of the block.
     hashes: &'b [u64],
@@ -81,6 +93,14 @@ struct Block<'b, 'j> {
     ticks: u64,
     /// See `Keyed::texts`.
     texts: Option<bool>,
+}
+
+impl<'b> Block<'b, '_> {
+    #[inline]
+    fn row(&self, row: u32) -> Raw<'b> {
+        let row = row as usize;
+        self.pieces[row / PIECE].row(row % PIECE)
+    }
 }
 
 /// The rows of one shard in a block.
@@ -208,10 +228,11 @@ impl Keyed<Root> {
         let (ticks, texts) = (*read(&self.ticks), *read(&self.texts));
         while from < job.job.to && progress.fault.is_none() && !progress.is_ahead {
             let (to, started) = ((from + size).min(job.job.to), Instant::now());
-            let mut buffer = Vec::new();
-            let raw = raw_block(job.job.table, from, to, &mut buffer);
-            let hashes: Vec<u64> = (from..to).map(|row| hash(job.keys.at(row))).collect();
-            let block = Block { keyed: self, known, labels, job, block: raw, from, hashes: &hashes, ticks, texts };
+            let mut hashes = vec![0; to - from];
+            let mut buffers = vec![Vec::new(); hashes.len().div_ceil(PIECE)];
+            let pieces = read_pieces(job, from, &mut hashes, &mut buffers);
+            let block =
+                Block { keyed: self, known, labels, job, pieces: &pieces, from, hashes: &hashes, ticks, texts };
             match in_order {
                 true => self.run_in_order(block, &mut progress),
                 false => self.run_by_shard(block, &mut progress),
@@ -269,8 +290,7 @@ impl Keyed<Root> {
         };
         let rows = self.divide(hashes);
         let parts: Vec<Part<'_, '_>> = rows.iter().map(|rows| Part { block, clocks: &clocks, rows }).collect();
-        let threads = if hashes.len() < FEW { 1 } else { job.threads.clamp(1, parts.len()) };
-        let outcomes = on_threads(threads, &parts);
+        let outcomes = on_threads(job.threads_for(hashes.len()).min(parts.len()), &parts);
         let first = job.job.from;
         let skipped_before = progress.tally.skipped.len();
         for (part, outcome) in parts.iter().zip(outcomes) {
@@ -341,6 +361,38 @@ impl Keyed<Root> {
     }
 }
 
+/// A piece of a block: its first row, and where its hashes and rows belong.
+struct Piece<'h, 'b> {
+    from: usize,
+    hashes: &'h mut [u64],
+    buffer: Option<&'b mut Vec<f64>>,
+    raw: Option<RawBlock<'b>>,
+}
+
+/// Hash the keys of a block and read its rows, in pieces on several threads.
+fn read_pieces<'b>(
+    job: &KeyedJob<'b>,
+    from: usize,
+    hashes: &mut [u64],
+    buffers: &'b mut [Vec<f64>],
+) -> Vec<RawBlock<'b>> {
+    let threads = job.threads_for(hashes.len());
+    let mut pieces: Vec<Piece<'_, 'b>> = hashes
+        .chunks_mut(PIECE)
+        .zip(buffers)
+        .enumerate()
+        .map(|(at, (hashes, buffer))| Piece { from: from + at * PIECE, hashes, buffer: Some(buffer), raw: None })
+        .collect();
+    threads::each_beside(threads, &mut pieces, &mut Scratch::default(), |piece, _| {
+        for (at, place) in piece.hashes.iter_mut().enumerate() {
+            *place = hash(job.keys.at(piece.from + at));
+        }
+        let to = piece.from + piece.hashes.len();
+        piece.raw = piece.buffer.take().map(|buffer| raw_block(job.job.table, piece.from, to, buffer));
+    });
+    pieces.into_iter().filter_map(|piece| piece.raw).collect()
+}
+
 /// The largest time up to each row, of those that count.
 fn clocks(times: &[f64], now: &mut f64, counts: impl Fn(usize) -> bool) -> Vec<f64> {
     let clock = |(row, &time): (usize, &f64)| {
@@ -357,7 +409,7 @@ fn clocks(times: &[f64], now: &mut f64, counts: impl Fn(usize) -> bool) -> Vec<f
 fn on_threads(threads: usize, parts: &[Part<'_, '_>]) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = parts.iter().map(|part| Outcome::new(&part.block)).collect();
     let mut works: Vec<_> = parts.iter().zip(&mut outcomes).enumerate().collect();
-    threads::each(threads, &mut works, &mut Scratch::default(), |(shard, (part, outcome)), scratch| {
+    threads::each_beside(threads, &mut works, &mut Scratch::default(), |(shard, (part, outcome)), scratch| {
         part.run(*shard, outcome, scratch);
     });
     outcomes
@@ -441,7 +493,7 @@ impl<'b> Worker<'_, 'b, '_> {
         let Block { keyed, known, labels, job, from, ticks, texts, .. } = *block;
         let now = clocks.get(row as usize).copied().unwrap_or(*now);
         keyed.check_key_type(key.1, texts)?;
-        let (raw, row) = (block.block.row(row as usize), from + row as usize);
+        let (raw, row) = (block.row(row), from + row as usize);
         let target = job.job.targets.at(row).map_err(|fault| fault.by(&keyed.template.title))?;
         let w = job.job.weights.map_or(1.0, |weights| weights[row]);
         let tick = ticks + (row - job.job.from) as u64 + 1;
@@ -507,7 +559,7 @@ impl<'b> Worker<'_, 'b, '_> {
         let Worker { block, now, readers, answer, scratch, .. } = self;
         let Block { keyed, labels, job, texts, .. } = *block;
         keyed.check_key_type(key, texts)?;
-        let raw = block.block.row(row as usize);
+        let raw = block.row(row);
         let want = job.job.predicting.unwrap_or(Want::Class);
         let mut ask = |form: Option<usize>, model: &Model| {
             let reader = readers.of(form, job.job.table, model)?;
