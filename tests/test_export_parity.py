@@ -12,6 +12,7 @@ from millstream import (
     baseline,
     cluster,
     compose,
+    continual,
     decomposition,
     drift,
     ensemble,
@@ -200,6 +201,33 @@ CASES = {
     "SelectKBest": (lambda: feature_selection.SelectKBest(k=2) | naive_bayes.GaussianNB(), NUMERIC | C2),
     "VarianceThreshold": (lambda: feature_selection.VarianceThreshold(0.3) | naive_bayes.GaussianNB(), C3),
     "PolynomialExtender": (lambda: feature_extraction.PolynomialExtender(degree=2) | naive_bayes.GaussianNB(), C3),
+}
+CASES |= {
+    "MLPClassifier": (lambda: scaled(neural_network.MLPClassifier(8, optimizer=optim.SGD(0.05))), ALL),
+    "MLPClassifier of two tanh layers": (
+        lambda: scaled(neural_network.MLPClassifier([8, 5], activation="tanh", optimizer=optim.Adam(0.01))),
+        C2,
+    ),
+    "MLPClassifier with embeddings": (
+        lambda: scaled(neural_network.MLPClassifier([8], embedding_size=3, optimizer=optim.SGD(0.05))),
+        {"kinds": ("nominal", "mixed")},
+    ),
+    "OSELM": (lambda: scaled(neural_network.OSELM(hidden_units=12)), {"classes": 0} | ALL),
+    "IRMARegressor": (
+        lambda: neural_network.IRMARegressor(bounds=(-40, 40), hidden_units=4, samples=16, outside="clamp"),
+        {"classes": 0, "kinds": ("numeric", "mixed")},
+    ),
+    "NearestClassMean": (lambda: scaled(continual.NearestClassMean()), ALL),
+    "StreamingLDA": (lambda: continual.StreamingLDA(), ALL),
+    "StreamingLDA without priors": (lambda: continual.StreamingLDA(0.1, priors="uniform"), C2),
+    "GDumb": (lambda: continual.GDumb(naive_bayes.GaussianNB(), passes=1, period=500), C3),
+    "Replay": (lambda: scaled(continual.Replay(neural_network.MLPClassifier(8), n_replay=2)), C3),
+    "Replay of a regressor": (lambda: continual.Replay(linear_model.PARegressor(), n_replay=2), {"classes": 0}),
+    "EWC": (lambda: scaled(continual.EWC(period=500)), C3),
+    "SI": (lambda: scaled(continual.SI(period=500)), C3),
+    "LwF": (lambda: scaled(continual.LwF(period=500)), C3),
+    "AGEM": (lambda: scaled(continual.AGEM(n_replay=2)), C3),
+    "DERPlusPlus": (lambda: scaled(continual.DERPlusPlus(n_replay=2)), C3),
 }
 for _name in (
     "AdaptiveStandardScaler",

@@ -25,6 +25,7 @@ _FAMILIES = (
     "baselines",
     "bayes",
     "compositions",
+    "continual",
     "encoders",
     "ensembles",
     "features",
