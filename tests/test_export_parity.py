@@ -220,6 +220,25 @@ CASES |= {
     "NearestClassMean": (lambda: scaled(continual.NearestClassMean()), ALL),
     "StreamingLDA": (lambda: continual.StreamingLDA(), ALL),
     "StreamingLDA without priors": (lambda: continual.StreamingLDA(0.1, priors="uniform"), C2),
+    "SAMKNNClassifier": (lambda: neighbors.SAMKNNClassifier(window_size=200, min_stm_size=20), ALL),
+    "SAMKNNClassifier uniform": (
+        lambda: neighbors.SAMKNNClassifier(window_size=60, min_stm_size=5, weights="uniform"),
+        C2,
+    ),
+    "GaussianScorer": (lambda: anomaly.GaussianScorer(), {"kinds": ("numeric", "mixed"), "classes": None}),
+    "GaussianScorer in a window": (
+        lambda: anomaly.GaussianScorer(window_size=60, grace_period=5),
+        NUMERIC | {"classes": None},
+    ),
+    "QuantileTransformer": (lambda: preprocessing.QuantileTransformer(), NUMERIC | {"classes": None}),
+    "QuantileTransformer, normal": (
+        lambda: preprocessing.QuantileTransformer(output_distribution="normal") | small_tree(),
+        C3,
+    ),
+    "QuantileTransformer in a window": (
+        lambda: preprocessing.QuantileTransformer(window_size=30, output_distribution="normal"),
+        NUMERIC | {"classes": None},
+    ),
     "GDumb": (lambda: continual.GDumb(naive_bayes.GaussianNB(), passes=1, period=500), C3),
     "Replay": (lambda: scaled(continual.Replay(neural_network.MLPClassifier(8), n_replay=2)), C3),
     "Replay of a regressor": (lambda: continual.Replay(linear_model.PARegressor(), n_replay=2), {"classes": 0}),

@@ -24,7 +24,6 @@ _ROLES = {
     "statistic": "it summarises a stream and predicts nothing from a row",
 }
 _COMPONENTS = {
-    "anomaly.GaussianScorer": "its score needs the error function, which has no kernel for doubles in onnxruntime",
     "art.FuzzyART": "its category depends on a search that ends at the first match",
     "art.FuzzyARTMAP": "its category depends on a search that ends at the first match",
     "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
