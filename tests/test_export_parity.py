@@ -9,6 +9,7 @@ import pytest
 from export_streams import STREAMS, edges, labels, thresholds_of
 from millstream import (
     anomaly,
+    art,
     baseline,
     cluster,
     compose,
@@ -238,6 +239,19 @@ CASES |= {
     "QuantileTransformer in a window": (
         lambda: preprocessing.QuantileTransformer(window_size=30, output_distribution="normal"),
         NUMERIC | {"classes": None},
+    ),
+    "FuzzyARTMAP": (
+        lambda: preprocessing.MinMaxScaler(clip=True) | art.FuzzyARTMAP(vigilance=0.7, max_prototypes=60),
+        ALL,
+    ),
+    "FuzzyARTMAP with limits": (
+        lambda: art.FuzzyARTMAP(limits={f"x{j}": (-40, 40) for j in range(5)}, max_prototypes=40),
+        NUMERIC | C2,
+    ),
+    "FuzzyART": (lambda: art.FuzzyART(limits=(-40, 40), vigilance=0.8), {"classes": None} | ALL),
+    "RandomFourierFeatures": (
+        lambda: scaled(kernel.RandomFourierFeatures(n_components=20)) | linear_model.SoftmaxRegression(),
+        ALL,
     ),
     "GDumb": (lambda: continual.GDumb(naive_bayes.GaussianNB(), passes=1, period=500), C3),
     "Replay": (lambda: scaled(continual.Replay(neural_network.MLPClassifier(8), n_replay=2)), C3),

@@ -24,8 +24,6 @@ _ROLES = {
     "statistic": "it summarises a stream and predicts nothing from a row",
 }
 _COMPONENTS = {
-    "art.FuzzyART": "its category depends on a search that ends at the first match",
-    "art.FuzzyARTMAP": "its category depends on a search that ends at the first match",
     "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
     "decomposition.LDA": "its output is the solution of an optimisation problem",
     "decomposition.NMF": "its output is the solution of an optimisation problem",
@@ -38,7 +36,6 @@ _COMPONENTS = {
     "htm.ScalarEncoder": "its output is a row of bits, which no component that can be exported learns",
     "htm.SpatialPooler": "its output is a row of bits, which no component that can be exported learns",
     "htm.TemporalMemory": "its score depends on the rows before",
-    "kernel.RandomFourierFeatures": "its frequencies are drawn by key and not saved; Nystroem can be exported",
     "kernel.String": "it compares strings of any length",
 }
 #: Parts written in Python.

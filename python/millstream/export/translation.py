@@ -22,6 +22,7 @@ from millstream.roles import role_of
 __all__ = ["Exported", "answer", "translate", "translates", "translations"]
 
 _FAMILIES = (
+    "art",
     "baselines",
     "bayes",
     "compositions",
