@@ -11,6 +11,7 @@ from millstream import (
     anomaly,
     art,
     baseline,
+    basis,
     cluster,
     compose,
     continual,
@@ -281,6 +282,18 @@ for _name in (
     _make = getattr(preprocessing, _name)
     CASES[_name] = (lambda make=_make: make() | naive_bayes.GaussianNB(), C3)
 CASES["FeatureHasher"] = (lambda: preprocessing.FeatureHasher(n_features=16) | naive_bayes.GaussianNB(), C3)
+for _name in ("Chebyshev", "Fourier", "Legendre", "Polynomial"):
+    _make = getattr(basis, _name)
+    CASES[_name] = (
+        lambda make=_make: preprocessing.Imputer() | make(2, (-2, 2), outside="clamp") | linear_model.RLS(),
+        NUMERIC | {"classes": 0},
+    )
+    CASES[f"{_name} of sums, before IRMA"] = (
+        lambda make=_make: (
+            preprocessing.Imputer() | make(3, (-9, 9), combine="additive", outside="clamp") | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    )
 for _name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler"):
     _make = getattr(preprocessing, _name)
     CASES[f"{_name} in a window"] = (lambda make=_make: make(window_size=50) | small_tree(), C3)

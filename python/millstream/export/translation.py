@@ -16,7 +16,7 @@ import numpy as np
 
 from millstream.export.graph import Graph, Value
 from millstream.export.rows import NOMINAL, NUMBER, Answer, Component, Row, Unsupported
-from millstream.export.state import saved
+from millstream.export.state import saved, state_of
 from millstream.roles import role_of
 
 __all__ = ["Exported", "answer", "translate", "translates", "translations"]
@@ -24,6 +24,7 @@ __all__ = ["Exported", "answer", "translate", "translates", "translations"]
 _FAMILIES = (
     "art",
     "baselines",
+    "bases",
     "bayes",
     "compositions",
     "continual",
@@ -104,7 +105,7 @@ def translate(model: Any) -> Exported:
     texts: list[list[str]] = [list(values) for values in schema["values"]]
     texts += [[] for _ in range(len(names) - len(texts))]
     row = _input_row(graph, names, kinds, texts)
-    root = Component.of(description, _packed_state(model))
+    root = Component.of(description, state_of(model))
     found = answer(root, row)
     role = role_of(model)
     assert role is not None, "a native model has a role"
@@ -132,14 +133,6 @@ def translate(model: Any) -> Exported:
         number = graph.rows(found.number.reshape())
         exported.outputs = {name: graph.to_int(number) if name == "cluster" else number}
     return exported
-
-
-def _packed_state(model: Any) -> bytes:
-    from millstream.export.state import unpack
-
-    data = model.to_bytes()
-    state: bytes = unpack(data[20:-4])["state"]
-    return state
 
 
 def _refuse_python(model: Any) -> None:
