@@ -282,6 +282,47 @@ for _name in (
     _make = getattr(preprocessing, _name)
     CASES[_name] = (lambda make=_make: make() | naive_bayes.GaussianNB(), C3)
 CASES["FeatureHasher"] = (lambda: preprocessing.FeatureHasher(n_features=16) | naive_bayes.GaussianNB(), C3)
+CASES |= {
+    "GaussianRBF of points": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.GaussianRBF((-9, 9), centres=[[0, 1, 0, 2, 3], [4, 0, 1, -3, 0.5]], outside="clamp")
+        ),
+        NUMERIC | {"classes": None},
+    ),
+    "GaussianRBF of sums": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.GaussianRBF((-9, 9), count=4, combine="additive", outside="clamp")
+            | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    ),
+    "Grid": (
+        lambda: compose.Select("x0", "x1") | preprocessing.Imputer() | basis.Grid((-2, 2), 7, outside="extrapolate"),
+        NUMERIC | {"classes": None},
+    ),
+    "Grid of sums": (
+        lambda: preprocessing.Imputer() | basis.Grid((-2, 2), 5, combine="additive", outside="clamp"),
+        NUMERIC | {"classes": None},
+    ),
+    "BSpline": (
+        lambda: compose.Select("x0", "x1") | preprocessing.Imputer() | basis.BSpline((-2, 2), 5, outside="clamp"),
+        NUMERIC | {"classes": None},
+    ),
+    "BSpline of sums": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.BSpline((-9, 9), 4, degree=2, combine="additive", outside="clamp")
+            | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    ),
+    "BSpline of steps": (
+        lambda: compose.Select("x0") | preprocessing.Imputer() | basis.BSpline((-2, 2), 3, degree=0, outside="clamp"),
+        NUMERIC | {"classes": None},
+    ),
+}
 for _name in ("Chebyshev", "Fourier", "Legendre", "Polynomial"):
     _make = getattr(basis, _name)
     CASES[_name] = (
