@@ -8,8 +8,10 @@ __all__ = ["reason_against", "supported"]
 
 #: By role, of components that predict nothing from a row.
 _ROLES = {
+    "buffer": "it stores rows, which serve learning alone",
     "covariance_estimator": "it estimates a matrix and predicts nothing from a row",
     "drift_detector": "it follows a stream and predicts nothing from a row",
+    "explorer": "it chooses actions by rewards that arrive while it runs",
     "feature_drift_detector": "it follows a stream and predicts nothing from a row",
     "forecaster": "its forecast depends on the last values of a series, not on a row",
     "generator": "it makes rows",
@@ -17,6 +19,8 @@ _ROLES = {
     "loss": "it is a setting, and is exported with the model that has it",
     "metric": "it scores predictions",
     "optimizer": "it serves learning alone",
+    "policy": "it chooses actions by rewards that arrive while it runs",
+    "policy_estimator": "it estimates the value of a policy and predicts nothing from a row",
     "sampler": "it draws rows",
     "schedule": "it serves learning alone",
     "search_engine": "its search is approximate",
@@ -24,6 +28,7 @@ _ROLES = {
     "statistic": "it summarises a stream and predicts nothing from a row",
 }
 _COMPONENTS = {
+    "compose.Interact": "it multiplies groups of features; feature_extraction.PolynomialExtender can be exported",
     "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
     "decomposition.LDA": "its output is the solution of an optimisation problem",
     "decomposition.NMF": "its output is the solution of an optimisation problem",
@@ -37,6 +42,7 @@ _COMPONENTS = {
     "htm.SpatialPooler": "its output is a row of bits, which no component that can be exported learns",
     "htm.TemporalMemory": "its score depends on the rows before",
     "kernel.String": "it compares strings of any length",
+    "neural_network.EchoState": "its prediction depends on the rows before",
 }
 #: Parts written in Python.
 _PYTHON = {
