@@ -278,7 +278,9 @@ def multi(step):
 
 def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path):
     model = preprocessing.MinMaxScaler() | decomposition.NMF()
-    with pytest.raises(export.Unsupported, match=r"decomposition.NMF: cannot be exported: its output is the solution"):
+    with pytest.raises(
+        export.Unsupported, match=r"decomposition.NMF: cannot be exported: its output is the solution"
+    ):
         export.onnx(model, tmp_path / "model.onnx")
     with pytest.raises(errors.InvalidValue, match="output codes"):
         export.onnx(ensemble.LeveragingBagging(output_codes=True), tmp_path / "model.onnx")

@@ -299,7 +299,9 @@ CASES |= {
         NUMERIC | {"classes": 0},
     ),
     "Grid": (
-        lambda: compose.Select("x0", "x1") | preprocessing.Imputer() | basis.Grid((-2, 2), 7, outside="extrapolate"),
+        lambda: (
+            compose.Select("x0", "x1") | preprocessing.Imputer() | basis.Grid((-2, 2), 7, outside="extrapolate")
+        ),
         NUMERIC | {"classes": None},
     ),
     "Grid of sums": (
@@ -319,7 +321,9 @@ CASES |= {
         NUMERIC | {"classes": 0},
     ),
     "BSpline of steps": (
-        lambda: compose.Select("x0") | preprocessing.Imputer() | basis.BSpline((-2, 2), 3, degree=0, outside="clamp"),
+        lambda: (
+            compose.Select("x0") | preprocessing.Imputer() | basis.BSpline((-2, 2), 3, degree=0, outside="clamp")
+        ),
         NUMERIC | {"classes": None},
     ),
 }

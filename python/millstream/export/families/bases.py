@@ -64,12 +64,16 @@ def _hats(count: int, x: Value, low: float, high: float) -> Value:
     graph = x.graph
     cell, fraction = _cell(x, low, high, count - 1)
     places = np.arange(float(count))
-    return graph.where(cell.equals(places), 1.0 - fraction, graph.where((cell + 1.0).equals(places), fraction, 0.0))
+    return graph.where(
+        cell.equals(places), 1.0 - fraction, graph.where((cell + 1.0).equals(places), fraction, 0.0)
+    )
 
 
 def _spline_pieces(intervals: int, degree: int) -> np.ndarray[Any, Any]:
-    """By interval, function that is not 0 there and power, the coefficients by the position in the interval: Cox and
-    de Boor's recursion on polynomials."""
+    """The coefficients by interval, function that is not 0 there, and power of the position in the interval.
+
+    Cox and de Boor's recursion on polynomials.
+    """
     knots = np.clip(np.arange(-degree, intervals + degree + 1), 0, intervals).astype(np.float64)
     pieces = np.zeros((intervals, degree + 1, degree + 1))
     for interval in range(intervals):

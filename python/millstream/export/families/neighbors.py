@@ -65,7 +65,9 @@ def _votes(component: Component, sums: Value, places: Value) -> Value:
         return graph.constant(np.ones(places.shape))
     near = graph.pick(sums, places)
     power = {"minkowski": parameters["p"], "manhattan": 1.0, "l1": 1.0}.get(parameters["metric"], 2.0)
-    distance = near if power == 1.0 else graph.sqrt(near) if power == 2.0 else graph.apply("pow", near, 1.0 / power)
+    distance = (
+        near if power == 1.0 else graph.sqrt(near) if power == 2.0 else graph.apply("pow", near, 1.0 / power)
+    )
     exact = distance.min().reshape(1) < _ZERO
     factor = graph.where(exact, graph.to_double(distance < _ZERO), 1.0 / distance)
     return graph.where(factor.max().reshape(1).equals(0.0), 1.0, factor)
@@ -117,7 +119,7 @@ def _memory(saved: dict[str, Any], capacity: int) -> tuple[np.ndarray[Any, Any],
 
 @translates("neighbors.SAMKNNClassifier")
 def self_adjusting(component: Component, row: Row) -> Answer:
-    """The nearest rows of the memory that was right most often; of equally near rows, those of the short-term one."""
+    """The nearest rows of the memory that was right most often; of equally near ones, the short-term memory's."""
     graph = row.graph
     state, parameters = component.state, component.parameters
     window = int(parameters["window_size"])

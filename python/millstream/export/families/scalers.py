@@ -266,7 +266,8 @@ class _Ranks:
 def quantile_transformer(component: Component, row: Row) -> Row:
     """The rank of each number among the quantiles of its feature, or its normal quantile."""
     graph = row.graph
-    planted, slots = _Ranks(), []
+    planted = _Ranks()
+    slots: list[int] = []
     for slot, fact in enumerate(facts(component, row)):
         references = np.asarray(fact.get("quantiles", ()), dtype=np.float64)
         if row.kinds[slot] == NUMBER and len(references) and references[0] < references[-1]:
