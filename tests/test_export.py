@@ -24,6 +24,8 @@ from millstream import (
     export,
     forest,
     linear_model,
+    llm,
+    metrics,
     naive_bayes,
     neighbors,
     neural_network,
@@ -33,7 +35,7 @@ from millstream import (
 from millstream.export.c_text import literal, number
 from millstream.export.graph import Graph, Trees
 from millstream.export.onnx_graph import tree_attributes
-from millstream.export.state import pack, saved, unpack
+from millstream.export.state import pack, unpack
 
 
 def small_forest(kind=numeric, classes=3, n=1500):
@@ -284,14 +286,31 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path):
         export.onnx(model, tmp_path / "model.onnx")
     with pytest.raises(errors.InvalidValue, match="output codes"):
         export.onnx(ensemble.LeveragingBagging(output_codes=True), tmp_path / "model.onnx")
-    with pytest.raises(errors.InvalidType, match="must be a model of millstream, got int"):
-        saved(3)
+    for given, words in (
+        (3, "must be a model of millstream, got 3"),
+        (naive_bayes.GaussianNB, "must be an instance, got the class GaussianNB"),
+    ):
+        with pytest.raises(errors.InvalidType, match=words):
+            export.onnx(given, tmp_path / "model.onnx")
+    for given, words in (
+        (metrics.Accuracy(), "metrics.Accuracy: cannot be exported: it scores predictions"),
+        (
+            compose.Keyed(naive_bayes.GaussianNB(), key="k"),
+            "Keyed: cannot be exported: it has a model for each key",
+        ),
+        (llm.Head(), "llm.Head: cannot be exported: it runs in Python: export the learner in it, head.model"),
+    ):
+        with pytest.raises(export.Unsupported, match=words):
+            export.onnx(given, tmp_path / "model.onnx")
     with pytest.raises(errors.InvalidValue, match="name must be a C identifier"):
         export.c(baseline.TargetMean(), tmp_path / "model.c", name="1st")
     with pytest.raises(errors.InvalidValue, match=r"path must end with .onnx or .c"):
         export.check(baseline.TargetMean(), tmp_path / "model.txt", [])
     with pytest.raises(errors.InvalidType, match="rows must be a matrix, a frame"):
         export.check(baseline.TargetMean(), tmp_path / "model.onnx", 3)
+    for name in ("model.onnx", "model.c"):
+        with pytest.raises(FileNotFoundError, match="there is no file"):
+            export.check(baseline.TargetMean(), tmp_path / name, [])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -361,6 +380,23 @@ def test_a_difference_is_reported(tmp_path):
     found = export.check(changed, tmp_path / "model.onnx", rows)
     assert not found.agrees
     assert "differ" in str(found)
+
+
+def test_a_file_of_another_model_is_refused(tmp_path):
+    """A C file would read beyond the row, and write beyond the classes."""
+    pytest.importorskip("onnxruntime")
+    model = learned(naive_bayes.GaussianNB(), 3)
+    export.onnx(model, tmp_path / "model.onnx")
+    export.c(model, tmp_path / "model.c")
+    wider = model.copy()
+    wider.learn_one({"another": 1.0}, "class 3")
+    for name in ("model.onnx", "model.c"):
+        for other in (wider, baseline.TargetMean()):
+            with pytest.raises(errors.InvalidValue, match="has other features or classes than the model"):
+                export.check(other, tmp_path / name, [{}])
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    with pytest.raises(errors.InvalidValue, match="onnxruntime refused"):
+        export.check(model, tmp_path / "empty.onnx", [{}])
 
 
 def test_messagepack_is_read_and_written():

@@ -29,6 +29,7 @@ _ROLES = {
 }
 _COMPONENTS = {
     "compose.Interact": "it multiplies groups of features; feature_extraction.PolynomialExtender can be exported",
+    "compose.Keyed": "it has a model for each key: export one of them",
     "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
     "decomposition.LDA": "its output is the solution of an optimisation problem",
     "decomposition.NMF": "its output is the solution of an optimisation problem",
@@ -65,14 +66,16 @@ def supported() -> dict[str, str]:
     from millstream.export.translation import translations
 
     known = translations()
-    return {name: "yes" if name in known else reason_against(name) for name in find()} | _PYTHON
+    return {name: "yes" if name in known else str(reason_against(name)) for name in find()} | _PYTHON
 
 
-def reason_against(name: str) -> str:
-    """Why a component without a translation cannot be exported."""
-    if name in _COMPONENTS:
-        return _COMPONENTS[name]
-    role = entry(name)["role"]
-    if role in _ROLES:
-        return _ROLES[role]
-    return "no exporter has been written for it yet"
+def reason_against(name: str) -> str | None:
+    """Why a component cannot be exported; None for one with a translation, and for names outside the registry."""
+    from millstream.export.translation import translations
+
+    known = _COMPONENTS | _PYTHON
+    if name in known:
+        return known[name]
+    if name in translations() or name not in find():
+        return None
+    return _ROLES.get(entry(name)["role"], "no exporter has been written for it yet")
