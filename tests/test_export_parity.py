@@ -9,9 +9,12 @@ import pytest
 from export_streams import STREAMS, edges, labels, thresholds_of
 from millstream import (
     anomaly,
+    art,
     baseline,
+    basis,
     cluster,
     compose,
+    continual,
     decomposition,
     drift,
     ensemble,
@@ -201,6 +204,65 @@ CASES = {
     "VarianceThreshold": (lambda: feature_selection.VarianceThreshold(0.3) | naive_bayes.GaussianNB(), C3),
     "PolynomialExtender": (lambda: feature_extraction.PolynomialExtender(degree=2) | naive_bayes.GaussianNB(), C3),
 }
+CASES |= {
+    "MLPClassifier": (lambda: scaled(neural_network.MLPClassifier(8, optimizer=optim.SGD(0.05))), ALL),
+    "MLPClassifier of two tanh layers": (
+        lambda: scaled(neural_network.MLPClassifier([8, 5], activation="tanh", optimizer=optim.Adam(0.01))),
+        C2,
+    ),
+    "MLPClassifier with embeddings": (
+        lambda: scaled(neural_network.MLPClassifier([8], embedding_size=3, optimizer=optim.SGD(0.05))),
+        {"kinds": ("nominal", "mixed")},
+    ),
+    "OSELM": (lambda: scaled(neural_network.OSELM(hidden_units=12)), {"classes": 0} | ALL),
+    "IRMARegressor": (
+        lambda: neural_network.IRMARegressor(bounds=(-40, 40), hidden_units=4, samples=16, outside="clamp"),
+        {"classes": 0, "kinds": ("numeric", "mixed")},
+    ),
+    "NearestClassMean": (lambda: scaled(continual.NearestClassMean()), ALL),
+    "StreamingLDA": (lambda: continual.StreamingLDA(), ALL),
+    "StreamingLDA without priors": (lambda: continual.StreamingLDA(0.1, priors="uniform"), C2),
+    "SAMKNNClassifier": (lambda: neighbors.SAMKNNClassifier(window_size=200, min_stm_size=20), ALL),
+    "SAMKNNClassifier uniform": (
+        lambda: neighbors.SAMKNNClassifier(window_size=60, min_stm_size=5, weights="uniform"),
+        C2,
+    ),
+    "GaussianScorer": (lambda: anomaly.GaussianScorer(), {"kinds": ("numeric", "mixed"), "classes": None}),
+    "GaussianScorer in a window": (
+        lambda: anomaly.GaussianScorer(window_size=60, grace_period=5),
+        NUMERIC | {"classes": None},
+    ),
+    "QuantileTransformer": (lambda: preprocessing.QuantileTransformer(), NUMERIC | {"classes": None}),
+    "QuantileTransformer, normal": (
+        lambda: preprocessing.QuantileTransformer(output_distribution="normal") | small_tree(),
+        C3,
+    ),
+    "QuantileTransformer in a window": (
+        lambda: preprocessing.QuantileTransformer(window_size=30, output_distribution="normal"),
+        NUMERIC | {"classes": None},
+    ),
+    "FuzzyARTMAP": (
+        lambda: preprocessing.MinMaxScaler(clip=True) | art.FuzzyARTMAP(vigilance=0.7, max_prototypes=60),
+        ALL,
+    ),
+    "FuzzyARTMAP with limits": (
+        lambda: art.FuzzyARTMAP(limits={f"x{j}": (-40, 40) for j in range(5)}, max_prototypes=40),
+        NUMERIC | C2,
+    ),
+    "FuzzyART": (lambda: art.FuzzyART(limits=(-40, 40), vigilance=0.8), {"classes": None} | ALL),
+    "RandomFourierFeatures": (
+        lambda: scaled(kernel.RandomFourierFeatures(n_components=20)) | linear_model.SoftmaxRegression(),
+        ALL,
+    ),
+    "GDumb": (lambda: continual.GDumb(naive_bayes.GaussianNB(), passes=1, period=500), C3),
+    "Replay": (lambda: scaled(continual.Replay(neural_network.MLPClassifier(8), n_replay=2)), C3),
+    "Replay of a regressor": (lambda: continual.Replay(linear_model.PARegressor(), n_replay=2), {"classes": 0}),
+    "EWC": (lambda: scaled(continual.EWC(period=500)), C3),
+    "SI": (lambda: scaled(continual.SI(period=500)), C3),
+    "LwF": (lambda: scaled(continual.LwF(period=500)), C3),
+    "AGEM": (lambda: scaled(continual.AGEM(n_replay=2)), C3),
+    "DERPlusPlus": (lambda: scaled(continual.DERPlusPlus(n_replay=2)), C3),
+}
 for _name in (
     "AdaptiveStandardScaler",
     "Binarizer",
@@ -220,6 +282,63 @@ for _name in (
     _make = getattr(preprocessing, _name)
     CASES[_name] = (lambda make=_make: make() | naive_bayes.GaussianNB(), C3)
 CASES["FeatureHasher"] = (lambda: preprocessing.FeatureHasher(n_features=16) | naive_bayes.GaussianNB(), C3)
+CASES |= {
+    "GaussianRBF of points": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.GaussianRBF((-9, 9), centres=[[0, 1, 0, 2, 3], [4, 0, 1, -3, 0.5]], outside="clamp")
+        ),
+        NUMERIC | {"classes": None},
+    ),
+    "GaussianRBF of sums": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.GaussianRBF((-9, 9), count=4, combine="additive", outside="clamp")
+            | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    ),
+    "Grid": (
+        lambda: (
+            compose.Select("x0", "x1") | preprocessing.Imputer() | basis.Grid((-2, 2), 7, outside="extrapolate")
+        ),
+        NUMERIC | {"classes": None},
+    ),
+    "Grid of sums": (
+        lambda: preprocessing.Imputer() | basis.Grid((-2, 2), 5, combine="additive", outside="clamp"),
+        NUMERIC | {"classes": None},
+    ),
+    "BSpline": (
+        lambda: compose.Select("x0", "x1") | preprocessing.Imputer() | basis.BSpline((-2, 2), 5, outside="clamp"),
+        NUMERIC | {"classes": None},
+    ),
+    "BSpline of sums": (
+        lambda: (
+            preprocessing.Imputer()
+            | basis.BSpline((-9, 9), 4, degree=2, combine="additive", outside="clamp")
+            | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    ),
+    "BSpline of steps": (
+        lambda: (
+            compose.Select("x0") | preprocessing.Imputer() | basis.BSpline((-2, 2), 3, degree=0, outside="clamp")
+        ),
+        NUMERIC | {"classes": None},
+    ),
+}
+for _name in ("Chebyshev", "Fourier", "Legendre", "Polynomial"):
+    _make = getattr(basis, _name)
+    CASES[_name] = (
+        lambda make=_make: preprocessing.Imputer() | make(2, (-2, 2), outside="clamp") | linear_model.RLS(),
+        NUMERIC | {"classes": 0},
+    )
+    CASES[f"{_name} of sums, before IRMA"] = (
+        lambda make=_make: (
+            preprocessing.Imputer() | make(3, (-9, 9), combine="additive", outside="clamp") | linear_model.IRMA()
+        ),
+        NUMERIC | {"classes": 0},
+    )
 for _name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler"):
     _make = getattr(preprocessing, _name)
     CASES[f"{_name} in a window"] = (lambda make=_make: make(window_size=50) | small_tree(), C3)

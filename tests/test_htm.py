@@ -86,6 +86,12 @@ def test_time_that_runs_backwards_is_refused() -> None:
     with pytest.raises(MillstreamError, match=r"the time of a row is missing \(feature 'time'\)"):
         model.learn_one({"x": 1.0})
     assert model.to_bytes() == before
+    written = small(time="time")
+    with pytest.raises(
+        MillstreamError, match=r"a number of seconds or a datetime, got a string \(feature 'time'\)"
+    ):
+        written.learn_one({"time": "2026-11-19 22:00", "x": 1.0})
+    assert written.learned == 0
     # A row may be scored, whatever its time; in a batch, such rows can be skipped.
     assert model.score_one({"time": 5.0, "x": 1.0}) == 0.0
     rows = [{"time": time, "x": 1.0} for time in (101.0, 50.0, 102.0)]

@@ -320,6 +320,20 @@ def test_random_fourier_features_are_nearly_the_kernel() -> None:
     assert other.tolist() == again.tolist() != np.asarray(kernel.RBFSampler(100, 0.3).transform_many(X)).tolist()
 
 
+def test_frequencies_and_phases_can_be_read() -> None:
+    features = kernel.RandomFourierFeatures(7, gamma=0.3, seed=2)
+    rows = [{"x": 0.5, "colour": "red"}, {"x": -2.0, "colour": "blue"}, {"x": 1.0, "colour": None}]
+    for row in rows:
+        features.learn_one(row)
+    drawn = features.inspect()
+    for row in rows:
+        angles = np.array(drawn["phases"]) + row["x"] * np.array(drawn["frequencies"]["x"])
+        if row["colour"] is not None:
+            angles = angles + np.array(drawn["frequencies"]["colour"][row["colour"]])
+        found = list(features.transform_one(row).values())
+        np.testing.assert_allclose(found, math.sqrt(2 / 7) * np.cos(angles), atol=1e-14)
+
+
 @pytest.mark.slow
 def test_fourier_features_of_a_million_columns_take_no_memory() -> None:
     sparse = pytest.importorskip("scipy.sparse")

@@ -16,10 +16,14 @@ import numpy as np
 from millstream._echo import quoted
 from millstream._frames import dicts
 from millstream.errors import InvalidValue, MissingData
+from millstream.export.c_source import c_source
+from millstream.export.onnx_file import metadata
 from millstream.export.translation import Exported, translate
 
 __all__ = ["Comparison", "check"]
 
+#: Metadata that the inputs and outputs follow from.
+_INTERFACE = {"role", "numbers", "strings", "labels", "features"}
 #: Differences of probabilities within which either of the two best classes is right.
 _TIE = 1e-9
 
@@ -78,6 +82,8 @@ def check(model: Any, path: str | os.PathLike[str], X: Any) -> Comparison:
     rows = list(dicts(X))
     numbers, strings = _inputs(exported, rows)
     suffix = Path(path).suffix
+    if suffix in (".onnx", ".c") and not Path(path).is_file():
+        raise FileNotFoundError(f"export.check: there is no file {quoted(str(path))}")
     if suffix == ".onnx":
         theirs = _by_onnx(Path(path), exported, numbers, strings)
     elif suffix == ".c":
@@ -107,7 +113,13 @@ def _by_onnx(path: Path, exported: Exported, numbers: Any, strings: list[list[st
         import onnxruntime
     except ImportError:
         raise MissingData("export.check: ONNX files need onnxruntime: pip install onnxruntime") from None
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InvalidValue(f"export.check: onnxruntime refused {path}: {str(error)[:500]}") from None
+    about = session.get_modelmeta().custom_metadata_map
+    if any(about.get(key) != value for key, value in metadata(exported).items() if key in _INTERFACE):
+        raise _other(path)
     wanted = {each.name for each in session.get_inputs()}
     given = {}
     if "numbers" in wanted:
@@ -123,6 +135,9 @@ def _by_c(path: Path, exported: Exported, numbers: Any, strings: list[list[str |
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise MissingData("export.check: C files need a compiler; set CC")
+    # Numbers beyond a row would be read, and beyond the classes written.
+    if _interface(path.read_text(errors="replace")) != _interface(c_source(exported, "model")):
+        raise _other(path)
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "model.so")
         command = [compiler, "-std=c99", "-O1", "-shared", "-fPIC", str(path), "-o", str(library), "-lm"]
@@ -130,6 +145,17 @@ def _by_c(path: Path, exported: Exported, numbers: Any, strings: list[list[str |
         if done.returncode:
             raise InvalidValue(f"export.check: {compiler} refused {path}: {done.stderr.strip()[:500]}")
         return _run_c(ctypes.CDLL(str(library)), exported, numbers, strings)
+
+
+def _interface(source: str) -> str:
+    """The comment of a C file, without its first line, which has the version and the parameters."""
+    return source.partition("*/")[0].partition("\n")[2]
+
+
+def _other(path: Path) -> InvalidValue:
+    return InvalidValue(
+        f"export.check: {path} has other features or classes than the model: export the model again"
+    )
 
 
 def _run_c(library: Any, exported: Exported, numbers: Any, strings: list[list[str | None]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from millstream.base import Model
 from millstream.errors import InvalidState, InvalidType
 
-__all__ = ["pack", "saved", "sealed", "unpack"]
+__all__ = ["pack", "saved", "sealed", "state_of", "unpack"]
 
 _MAGIC = b"MILLSTRM"
 _FORMAT = 1
@@ -60,6 +60,12 @@ def saved(model: Any) -> dict[str, Any]:
     content["labels"] = np.asarray(content["labels"], dtype=object).tolist()
     content["schema"]["names"] = np.asarray(content["schema"]["names"], dtype=object).tolist()
     return content
+
+
+def state_of(model: Any) -> bytes:
+    """The packed state in a model's file."""
+    state: bytes = unpack(model.to_bytes()[20:-4])["state"]
+    return state
 
 
 def sealed(content: dict[str, Any]) -> bytes:

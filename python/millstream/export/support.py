@@ -8,8 +8,10 @@ __all__ = ["reason_against", "supported"]
 
 #: By role, of components that predict nothing from a row.
 _ROLES = {
+    "buffer": "it stores rows, which serve learning alone",
     "covariance_estimator": "it estimates a matrix and predicts nothing from a row",
     "drift_detector": "it follows a stream and predicts nothing from a row",
+    "explorer": "it chooses actions by rewards that arrive while it runs",
     "feature_drift_detector": "it follows a stream and predicts nothing from a row",
     "forecaster": "its forecast depends on the last values of a series, not on a row",
     "generator": "it makes rows",
@@ -17,6 +19,8 @@ _ROLES = {
     "loss": "it is a setting, and is exported with the model that has it",
     "metric": "it scores predictions",
     "optimizer": "it serves learning alone",
+    "policy": "it chooses actions by rewards that arrive while it runs",
+    "policy_estimator": "it estimates the value of a policy and predicts nothing from a row",
     "sampler": "it draws rows",
     "schedule": "it serves learning alone",
     "search_engine": "its search is approximate",
@@ -24,9 +28,8 @@ _ROLES = {
     "statistic": "it summarises a stream and predicts nothing from a row",
 }
 _COMPONENTS = {
-    "anomaly.GaussianScorer": "its score needs the error function, which has no kernel for doubles in onnxruntime",
-    "art.FuzzyART": "its category depends on a search that ends at the first match",
-    "art.FuzzyARTMAP": "its category depends on a search that ends at the first match",
+    "compose.Interact": "it multiplies groups of features; feature_extraction.PolynomialExtender can be exported",
+    "compose.Keyed": "it has a model for each key: export one of them",
     "decomposition.DictionaryLearning": "its output is the solution of an optimisation problem",
     "decomposition.LDA": "its output is the solution of an optimisation problem",
     "decomposition.NMF": "its output is the solution of an optimisation problem",
@@ -39,8 +42,8 @@ _COMPONENTS = {
     "htm.ScalarEncoder": "its output is a row of bits, which no component that can be exported learns",
     "htm.SpatialPooler": "its output is a row of bits, which no component that can be exported learns",
     "htm.TemporalMemory": "its score depends on the rows before",
-    "kernel.RandomFourierFeatures": "its frequencies are drawn by key and not saved; Nystroem can be exported",
     "kernel.String": "it compares strings of any length",
+    "neural_network.EchoState": "its prediction depends on the rows before",
 }
 #: Parts written in Python.
 _PYTHON = {
@@ -63,14 +66,16 @@ def supported() -> dict[str, str]:
     from millstream.export.translation import translations
 
     known = translations()
-    return {name: "yes" if name in known else reason_against(name) for name in find()} | _PYTHON
+    return {name: "yes" if name in known else str(reason_against(name)) for name in find()} | _PYTHON
 
 
-def reason_against(name: str) -> str:
-    """Why a component without a translation cannot be exported."""
-    if name in _COMPONENTS:
-        return _COMPONENTS[name]
-    role = entry(name)["role"]
-    if role in _ROLES:
-        return _ROLES[role]
-    return "no exporter has been written for it yet"
+def reason_against(name: str) -> str | None:
+    """Why a component cannot be exported; None for one with a translation, and for names outside the registry."""
+    from millstream.export.translation import translations
+
+    known = _COMPONENTS | _PYTHON
+    if name in known:
+        return known[name]
+    if name in translations() or name not in find():
+        return None
+    return _ROLES.get(entry(name)["role"], "no exporter has been written for it yet")

@@ -14,17 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from millstream._part import shown_part
+from millstream.base import Model
+from millstream.errors import InvalidType
 from millstream.export.graph import Graph, Value
 from millstream.export.rows import NOMINAL, NUMBER, Answer, Component, Row, Unsupported
-from millstream.export.state import saved
+from millstream.export.state import saved, state_of
 from millstream.roles import role_of
 
 __all__ = ["Exported", "answer", "translate", "translates", "translations"]
 
 _FAMILIES = (
+    "art",
     "baselines",
+    "bases",
     "bayes",
     "compositions",
+    "continual",
     "encoders",
     "ensembles",
     "features",
@@ -66,7 +72,7 @@ def answer(component: Component, row: Row) -> Any:
     if translation is None:
         from millstream.export.support import reason_against
 
-        raise component.refuse(reason_against(component.name))
+        raise component.refuse(reason_against(component.name) or "it has no translation")
     return translation(component, row)
 
 
@@ -102,7 +108,7 @@ def translate(model: Any) -> Exported:
     texts: list[list[str]] = [list(values) for values in schema["values"]]
     texts += [[] for _ in range(len(names) - len(texts))]
     row = _input_row(graph, names, kinds, texts)
-    root = Component.of(description, _packed_state(model))
+    root = Component.of(description, state_of(model))
     found = answer(root, row)
     role = role_of(model)
     assert role is not None, "a native model has a role"
@@ -132,29 +138,29 @@ def translate(model: Any) -> Exported:
     return exported
 
 
-def _packed_state(model: Any) -> bytes:
-    from millstream.export.state import unpack
-
-    data = model.to_bytes()
-    state: bytes = unpack(data[20:-4])["state"]
-    return state
-
-
 def _refuse_python(model: Any) -> None:
-    """Refuse models with steps written in Python, which have no saved state."""
+    """Refuse what has no saved state of a model: other components, and models with steps written in Python."""
     from millstream._native import Native
+    from millstream.export.support import reason_against
 
+    if isinstance(model, type):
+        raise InvalidType(f"export: the model must be an instance, got the class {model.__name__}")
+    own = getattr(model, "name", None)
+    reason = reason_against(own) if isinstance(own, str) else None
     if isinstance(model, Native):
+        if not isinstance(model, Model) and reason:
+            raise Unsupported(f"{own}: cannot be exported: {reason}")
         return
+    if role_of(model) is None and reason is None:
+        raise InvalidType(f"export: the model must be a model of millstream, got {shown_part(model)}")
     for step in getattr(model, "steps", ()):
         _refuse_python(step)
     parameters = getattr(model, "parameters", {})
-    name = getattr(model, "name", None) or type(model).__name__
     for value in parameters.values() if isinstance(parameters, dict) else ():
         for each in value if isinstance(value, list) else [value]:
             if role_of(each) is not None:
                 _refuse_python(each)
-    raise Unsupported(f"{name}: cannot be exported: it runs in Python")
+    raise Unsupported(f"{own or type(model).__name__}: cannot be exported: {reason or 'it runs in Python'}")
 
 
 def _input_row(graph: Graph, names: list[str | int], kinds: list[int], texts: list[list[str]]) -> Row:

@@ -8,10 +8,12 @@
 //! S is exactly the scatter within the classes, so that after every row the classifier is that of batch discriminant
 //! analysis on all rows so far, in any order: scikit-learn's `LinearDiscriminantAnalysis(solver="lsqr", shrinkage=ε)`. The
 //! paper adds ε I whatever the scale of the features; here the shrinkage is relative to their mean variance, as there.
-//! The first prediction after a row factorises Σ; others use the result. A missing number counts as 0.
+//! The first prediction after a row factorises Σ and solves for all classes at once; others use the result. A missing number
+//! counts as 0.
 
 use std::sync::{Mutex, OnceLock};
 
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
@@ -20,7 +22,8 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{learn_each, Learner};
-use crate::linear_algebra::cholesky::{factorise_with_reciprocals, solve_lower, solve_upper};
+use crate::linear_algebra::packed_triangle::triangle;
+use crate::linear_algebra::BorderedTriangle;
 use crate::linear_model::{named, softmax_regression::softmax};
 use crate::merging::{Merge, Merger, Side};
 use crate::numeric::dot;
@@ -68,6 +71,7 @@ pub static DECLARATION: Declaration = Declaration {
             vector: Vec::new(),
             solved: OnceLock::new(),
             spare: Mutex::new(Solved::default()),
+            arch: Arch::new(),
         })))
     },
 };
@@ -81,6 +85,7 @@ struct StreamingLda {
     solved: OnceLock<Solved>,
     /// Buffers of earlier ones.
     spare: Mutex<Solved>,
+    arch: Arch,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -95,19 +100,12 @@ struct State {
 /// The discriminant functions of all classes.
 #[derive(Clone, Debug, Default)]
 struct Solved {
-    /// L of Σ = L Lᵀ, and the reciprocals of its diagonal.
-    factor: Vec<f64>,
-    reciprocals: Vec<f64>,
-    /// mₖ = L⁻¹μₖ, class after class: xᵀΣ⁻¹μₖ is (L⁻¹x)ᵀmₖ. One row of L is then solved for instead of all classes.
-    means: Vec<f64>,
-    /// −½ mₖᵀmₖ + ln πₖ; −∞ for a class that was not met.
+    /// R of Σ = RᵀR, with R⁻ᵀμₖ of all classes at its side: xᵀΣ⁻¹μₖ is (R⁻ᵀx)ᵀ(R⁻ᵀμₖ).
+    factor: BorderedTriangle,
+    /// −½ μₖᵀΣ⁻¹μₖ + ln πₖ; −∞ for a class that was not met.
     intercepts: Vec<f64>,
     /// Whether Σ had to be raised although no shrinkage was wanted.
     singular: bool,
-}
-
-fn triangle(width: usize) -> usize {
-    width * (width + 1) / 2
 }
 
 impl Clone for StreamingLda {
@@ -154,30 +152,30 @@ impl StreamingLda {
     fn solve(&self, solved: &mut Solved) {
         let State { classes, scatter, .. } = &self.state;
         let (width, total) = (classes.width(), classes.total());
-        let Solved { factor, reciprocals, means, intercepts, singular } = solved;
+        let Solved { factor, intercepts, singular } = solved;
         let diagonal = |i: usize| scatter[triangle(i) + i];
         let mean_variance = (0..width).map(diagonal).sum::<f64>() / (total * width.max(1) as f64);
         let (weight, least) = ((1.0 - self.shrinkage) / total, self.shrinkage * mean_variance);
         let mut raise = least;
+        // Without any spread within the classes, the nearest mean is all there is to know.
+        let mut spread = mean_variance > 0.0;
         *singular = false;
         loop {
-            factor.clear();
-            factor.resize(width * width, 0.0);
-            if mean_variance > 0.0 {
-                for (i, row) in factor.chunks_exact_mut(width).enumerate() {
+            let added = if spread { raise } else { 1.0 };
+            factor.reset(width, classes.counts.len());
+            for i in 0..width {
+                let (sides, row) = factor.row_mut(i);
+                sides.iter_mut().zip(&classes.means).for_each(|(side, mean)| *side = mean[i]);
+                if spread {
                     let entries = &scatter[triangle(i)..=triangle(i) + i];
                     row.iter_mut().zip(entries).for_each(|(entry, s)| *entry = weight * s);
                 }
+                row[i] += added;
             }
-            // Without any spread within the classes, the nearest mean is all there is to know.
-            let added = if mean_variance > 0.0 { raise } else { 1.0 };
-            if width == 0 {
-                break;
-            }
-            if factorise_with_reciprocals(factor, width, added, reciprocals) {
-                // The part of each variance that earlier features do not explain.
-                let entry = |i: usize| if mean_variance > 0.0 { weight * diagonal(i) + added } else { added };
-                let own = (0..width).map(|i| factor[i * width + i].powi(2) / entry(i)).fold(1.0, f64::min);
+            if factor.eliminate(self.arch) {
+                // The part of each variance that later features do not explain.
+                let entry = |i: usize| if spread { weight * diagonal(i) + added } else { added };
+                let own = (0..width).map(|i| factor.row(i).1[i].powi(2) / entry(i)).fold(1.0, f64::min);
                 if own > LEAST_OWN {
                     break;
                 }
@@ -185,30 +183,23 @@ impl StreamingLda {
             *singular = true;
             raise = if raise > 0.0 { 100.0 * raise } else { LEAST_RAISE * mean_variance };
             if !raise.is_finite() {
-                factor.fill(0.0);
-                (0..width).for_each(|i| factor[i * width + i] = 1.0);
-                reciprocals.clear();
-                reciprocals.resize(width, 1.0);
-                break;
+                raise = 1.0;
+                spread = false;
             }
         }
         *singular &= self.shrinkage == 0.0;
         *singular |= self.shrinkage == 0.0 && width > 0 && mean_variance == 0.0;
-        means.clear();
         intercepts.clear();
+        intercepts.resize(classes.counts.len(), 0.0);
+        for i in 0..width {
+            let sides = factor.row_mut(i).0;
+            sides.iter_mut().for_each(|number| *number = finite(*number));
+            intercepts.iter_mut().zip(sides).for_each(|(sum, number)| *sum += *number * *number);
+        }
         let met = classes.counts.iter().filter(|&&count| count > 0.0).count() as f64;
-        for (&count, mean) in classes.counts.iter().zip(&classes.means) {
-            let start = means.len();
-            means.extend_from_slice(mean);
-            if count == 0.0 {
-                intercepts.push(f64::NEG_INFINITY);
-                continue;
-            }
-            let own = &mut means[start..];
-            solve_lower(factor, reciprocals, own);
-            own.iter_mut().for_each(|number| *number = finite(*number));
+        for (intercept, &count) in intercepts.iter_mut().zip(&classes.counts) {
             let prior = if self.uniform { 1.0 / met } else { count / total };
-            intercepts.push(finite(prior.ln() - 0.5 * dot(own, own)));
+            *intercept = if count > 0.0 { finite(prior.ln() - 0.5 * *intercept) } else { f64::NEG_INFINITY };
         }
     }
 
@@ -307,15 +298,12 @@ impl Part for StreamingLda {
     }
 
     fn memory(&self) -> usize {
-        let solved = |solved: &Solved| {
-            let numbers = [&solved.factor, &solved.reciprocals, &solved.means, &solved.intercepts];
-            numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>()
-        };
-        let buffers = self.vector.capacity() + self.solved.get().map_or(0, solved);
+        let solved = |solved: &Solved| solved.factor.memory() + 8 * solved.intercepts.capacity();
         std::mem::size_of::<Self>()
             + self.state.classes.memory()
-            + 8 * (self.state.scatter.capacity() + buffers)
-            + self.spare.lock().map_or(0, |spare| 8 * solved(&spare))
+            + 8 * (self.state.scatter.capacity() + self.vector.capacity())
+            + self.solved.get().map_or(0, solved)
+            + self.spare.lock().map_or(0, |spare| solved(&spare))
     }
 
     fn abilities(&self) -> Abilities {
@@ -355,11 +343,8 @@ impl Part for StreamingLda {
         let by_feature = |numbers: &[f64]| {
             named(schema, |slot, value| numbers.get(coordinates.of(slot, value)? as usize).copied())
         };
-        let Solved { factor, reciprocals, means: solved, intercepts, .. } = self.solution();
-        let (width, mut coefficients) = (self.state.classes.width(), solved.clone());
-        for class in 0..counts.len() {
-            solve_upper(factor, reciprocals, &mut coefficients[class * width..(class + 1) * width]);
-        }
+        let Solved { factor, intercepts, .. } = self.solution();
+        let (width, coefficients) = (self.state.classes.width(), factor.solution());
         json!({
             "counts": counts,
             "means": means.iter().map(|mean| by_feature(mean)).collect::<Vec<_>>(),
@@ -382,15 +367,19 @@ impl Learner<Classes> for StreamingLda {
         if classes.total() == 0.0 {
             return;
         }
-        let Solved { factor, reciprocals, means, intercepts, .. } = self.solution();
-        let (mut vector, width) = (scratch.take_numbers(), classes.width());
+        let Solved { factor, intercepts, .. } = self.solution();
+        let (mut vector, mut numbers) = (scratch.take_numbers(), scratch.take_numbers());
         classes.vector(x, &mut vector, scratch);
-        solve_lower(factor, reciprocals, &mut vector);
-        for (class, &intercept) in intercepts.iter().enumerate() {
-            let score = dot(&means[class * width..(class + 1) * width], &vector) + intercept;
-            let met = intercept > f64::NEG_INFINITY;
-            out.probabilities.push(if met { finite(score) } else { f64::NEG_INFINITY });
-        }
+        numbers.resize(intercepts.len(), 0.0);
+        numbers.extend_from_slice(&vector);
+        factor.project(self.arch, &mut numbers);
+        out.probabilities.extend(intercepts.iter().zip(&numbers).map(|(&intercept, &projection)| {
+            match intercept > f64::NEG_INFINITY {
+                true => finite(intercept - projection),
+                false => f64::NEG_INFINITY,
+            }
+        }));
+        scratch.give_numbers(numbers);
         scratch.give_numbers(vector);
         out.class = most(&out.probabilities);
         match want {

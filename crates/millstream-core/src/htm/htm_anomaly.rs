@@ -357,7 +357,13 @@ impl HtmAnomaly {
     fn check_time(&self, x: Row<'_>) -> Result<Option<f64>> {
         let Some(name) = &self.encoder.time else { return Ok(None) };
         let Some(time) = self.time(x) else {
-            return Err(Fault::value(format!("{NAME}: the time of a row is missing (feature {name})")));
+            let given = self.encoder.time_slot.and_then(|slot| x.get(slot as usize));
+            return Err(Fault::value(match given {
+                Some(Value::Nominal(_)) => format!(
+                    "{NAME}: the time of a row must be a number of seconds or a datetime, got a string (feature {name})"
+                ),
+                _ => format!("{NAME}: the time of a row is missing (feature {name})"),
+            }));
         };
         match self.context.time {
             Some(last) if time < last => Err(Fault::value(format!(

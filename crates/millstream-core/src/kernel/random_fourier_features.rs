@@ -11,6 +11,7 @@
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{json, Map, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
@@ -140,6 +141,31 @@ impl Part for RandomFourierFeatures {
     fn abilities(&self) -> Abilities {
         Abilities { missing_is_zero: true, ..Abilities::default() }
     }
+
+    /// `{"phases": […], "frequencies": {feature: […]}}`; of a nominal feature, `{value: […]}`.
+    fn inspect(&self, schema: &Schema) -> Json {
+        let drawn = |slot: usize, value: Value| {
+            let mut frequencies = vec![0.0; self.phases.len()];
+            self.add(slot, value, &mut frequencies);
+            json!(frequencies)
+        };
+        let mut found = Map::new();
+        for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
+            let frequencies = match kind {
+                FeatureKind::Unknown => continue,
+                FeatureKind::Number => drawn(slot, Value::Number(1.0)),
+                FeatureKind::Nominal => {
+                    let values = schema.values(slot);
+                    let by_value = (0..values.len() as u32).filter_map(|code| {
+                        Some((values.text(code)?.to_string(), drawn(slot, Value::Nominal(Some(code)))))
+                    });
+                    Json::Object(by_value.collect())
+                }
+            };
+            found.insert(name.text(), frequencies);
+        }
+        json!({ "phases": *self.phases, "frequencies": found })
+    }
 }
 
 impl Transformer for RandomFourierFeatures {
@@ -183,7 +209,6 @@ impl Transformer for RandomFourierFeatures {
 mod tests {
     use super::*;
     use crate::registry;
-    use serde_json::json;
 
     /// At x = 0 only the phases are left: √(2/D) cos bᵢ. And z(x)·z(y) is near exp(−γ‖x − y‖²) = exp(−0.5 · 2).
     #[test]

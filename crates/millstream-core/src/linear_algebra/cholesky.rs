@@ -21,46 +21,6 @@ pub fn factorise(lower: &mut [f64], size: usize, raise: f64) -> bool {
     true
 }
 
-/// As `factorise`, with the reciprocals of the pivots: divisions would take as long as the rest for small matrices.
-pub fn factorise_with_reciprocals(lower: &mut [f64], size: usize, raise: f64, reciprocals: &mut Vec<f64>) -> bool {
-    reciprocals.clear();
-    for p in 0..size {
-        let (above, rest) = lower.split_at_mut(p * size);
-        let row = &mut rest[..=p];
-        row[p] += raise;
-        for (q, reciprocal) in reciprocals.iter().enumerate() {
-            let other = &above[q * size..q * size + q];
-            row[q] = (row[q] - dot(&row[..q], other)) * reciprocal;
-        }
-        let square = row[p] - dot(&row[..p], &row[..p]);
-        if !(square > 0.0 && square.is_finite()) {
-            return false;
-        }
-        row[p] = square.sqrt();
-        reciprocals.push(1.0 / row[p]);
-    }
-    true
-}
-
-/// Replace b by the solution x of L x = b.
-pub fn solve_lower(factor: &[f64], reciprocals: &[f64], b: &mut [f64]) {
-    let size = b.len();
-    for (p, reciprocal) in reciprocals.iter().enumerate() {
-        let row = &factor[p * size..p * size + p];
-        b[p] = (b[p] - dot(row, &b[..p])) * reciprocal;
-    }
-}
-
-/// Replace b by the solution x of Lᵀ x = b.
-pub fn solve_upper(factor: &[f64], reciprocals: &[f64], b: &mut [f64]) {
-    let size = b.len();
-    for (p, reciprocal) in reciprocals.iter().enumerate().rev() {
-        let x = b[p] * reciprocal;
-        b[p] = x;
-        b[..p].iter_mut().zip(&factor[p * size..p * size + p]).for_each(|(b, l)| *b -= x * l);
-    }
-}
-
 /// Replace b by the solution x of L Lᵀ x = b.
 pub fn solve(factor: &[f64], b: &mut [f64]) {
     let size = b.len();
@@ -87,12 +47,6 @@ mod tests {
         assert!(factorise(&mut factor, 2, 0.0));
         let mut x = vec![8.0, 12.0];
         solve(&factor, &mut x);
-        assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15);
-        let (mut factor, mut reciprocals) = (vec![4.0, 0.0, 2.0, 5.0], Vec::new());
-        assert!(factorise_with_reciprocals(&mut factor, 2, 0.0, &mut reciprocals));
-        let mut x = vec![8.0, 12.0];
-        solve_lower(&factor, &reciprocals, &mut x);
-        solve_upper(&factor, &reciprocals, &mut x);
         assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15);
         assert!(!factorise(&mut [1.0, 0.0, 2.0, 3.0], 2, 0.0), "1 · 3 < 2²");
     }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `cholesky` | used once, in place | `neural_network::functional` |
 //! | `BandedCholesky` | fixed, perhaps banded; a dependent function is an error | `basis` |
+//! | `BorderedTriangle` | used once, with right-hand sides | `continual::streaming_lda` |
 //! | `PivotedCholesky` | fixed, perhaps of less than full rank | `linear_model::least_squares` |
 //! | `GrowingCholesky` | gains and loses rows and columns | `kernel` |
 //! | `tiled_triangle` | a unit triangle that a rank-one update turns, in tiles for vector registers | `linear_model::covariance` |
@@ -13,6 +14,7 @@
 //! | `ThinSvd` | few rows or few columns; right singular vectors | `decomposition` |
 
 pub mod banded_cholesky;
+pub mod bordered_triangle;
 pub mod cholesky;
 pub mod eigendecomposition;
 pub mod growing_cholesky;
@@ -23,6 +25,7 @@ pub mod thin_svd;
 pub mod tiled_triangle;
 
 pub use banded_cholesky::BandedCholesky;
+pub use bordered_triangle::BorderedTriangle;
 pub use eigendecomposition::Eigendecomposition;
 pub use growing_cholesky::GrowingCholesky;
 pub use pivoted_cholesky::PivotedCholesky;

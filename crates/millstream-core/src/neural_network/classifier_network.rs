@@ -3,6 +3,7 @@
 //! `MLPClassifier` takes one step for each example; the learners of `continual` add other gradients to it or pull the
 //! parameters towards earlier ones.
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value as Json};
 
@@ -46,6 +47,7 @@ pub struct ClassifierNetwork {
     ahead: Vec<Vec<f64>>,
     /// No parameter is larger.
     bound: f64,
+    arch: Arch,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -100,13 +102,60 @@ pub fn cross_entropy(scores: &mut [f64], y: usize, w: f64) {
     }
 }
 
+/// The largest absolute number, which may not be NaN; in lanes, so that it runs in vector registers.
+#[inline(always)]
 fn largest(numbers: &[f64]) -> f64 {
-    numbers.iter().fold(0.0, |most: f64, number| most.max(number.abs()))
+    let greater = |a: f64, b: f64| if b > a { b } else { a };
+    let (eights, rest) = numbers.as_chunks::<8>();
+    let mut lanes = [0.0; 8];
+    for eight in eights {
+        for lane in 0..8 {
+            lanes[lane] = greater(lanes[lane], eight[lane].abs());
+        }
+    }
+    let most = rest.iter().fold(0.0, |most, number| greater(most, number.abs()));
+    lanes.into_iter().fold(most, greater)
+}
+
+/// row ← row − rate · factor · numbers
+#[inline(always)]
+fn descend_row(row: &mut [f64], rate: f64, factor: f64, numbers: &[f64]) {
+    row.iter_mut().zip(numbers).for_each(|(w, number)| *w -= rate * (factor * number));
 }
 
 /// Whether no number is NaN or larger than a parameter may be. It has no early exit, so that it runs in vector registers.
 fn is_bounded(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |bounded, number| bounded & (number.abs() <= LARGEST_PARAMETER))
+}
+
+/// A step of plain gradient descent without embeddings, compiled for several instruction sets. Every operation rounds as
+/// IEEE 754 says, so the results are the same with all of them.
+struct PlainStep<'a, 'x, F> {
+    network: &'a mut ClassifierNetwork,
+    x: Row<'x>,
+    answer: Option<(Want, &'a mut ClassPrediction)>,
+    scratch: &'a mut Scratch,
+    slopes: F,
+}
+
+impl<F: FnOnce(&mut [f64])> WithSimd for PlainStep<'_, '_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> bool {
+        let PlainStep { network, x, answer, scratch, slopes } = self;
+        let mut pass = std::mem::take(&mut network.pass);
+        let located = network.state.coordinates.locate(x, scratch);
+        let features = located.features();
+        let State { blocks, met, .. } = &network.state;
+        let answer = answer.map(|(want, out)| (&*network, want, out));
+        let through =
+            ClassifierNetwork::through(&network.layers, &blocks[..], met, features, &mut pass, answer, slopes);
+        let sound = through && network.step_plain(&mut pass, features, &[]);
+        located.release(scratch);
+        network.pass = pass;
+        sound
+    }
 }
 
 impl ClassifierNetwork {
@@ -124,6 +173,7 @@ impl ClassifierNetwork {
             numbers: Default::default(),
             ahead: Vec::new(),
             bound: INITIAL_BOUND,
+            arch: Arch::new(),
         }
     }
 
@@ -294,6 +344,9 @@ impl ClassifierNetwork {
         scratch: &mut Scratch,
         slopes: impl FnOnce(&mut [f64]),
     ) -> bool {
+        if self.optimizer.rule == CoordinateRule::Sgd && self.embedding == 0 {
+            return self.arch.dispatch(PlainStep { network: self, x, answer, scratch, slopes });
+        }
         if self.optimizer.rule != CoordinateRule::Sgd {
             let sound = self.pass(x, answer, scratch, slopes, |network, pass, features, vectors| {
                 network.add(pass, features, vectors);
@@ -367,7 +420,7 @@ impl ClassifierNetwork {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn through<P: Blocks + ?Sized>(
         layers: &Layers,
         parameters: &P,
@@ -523,7 +576,7 @@ impl ClassifierNetwork {
 
     /// A step of plain gradient descent in place. It is checked beforehand that no parameter can overflow; only if that
     /// is not sure, they are copied.
-    #[inline]
+    #[inline(always)]
     fn step_plain(&mut self, pass: &mut Pass, features: Features<'_>, vectors: &[u32]) -> bool {
         self.find_vector_slopes(pass, features, vectors);
         let rate = self.optimizer.rate.at(self.state.t + 1.0);
@@ -553,34 +606,52 @@ impl ClassifierNetwork {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn move_along(&mut self, rate: f64, pass: &Pass, features: Features<'_>, vectors: &[u32]) {
         let (units, inputs) = (self.layers.hidden[0], self.inputs());
         let blocks = &mut self.state.blocks;
         let delta = &pass.deltas[..units];
         let (biases, rows) = blocks[0].values_mut().split_at_mut(units);
         biases.iter_mut().zip(delta).for_each(|(w, d)| *w -= rate * d);
-        let mut step = |input: usize, x: f64| {
-            if x != 0.0 && input < inputs {
-                let row = &mut rows[input * units..(input + 1) * units];
-                row.iter_mut().zip(delta).for_each(|(w, d)| *w -= rate * (x * d));
-            }
-        };
+        // Loops, not closures: these are compiled for the instruction set of the caller.
         match features {
-            Features::Dense(x) => x.iter().enumerate().for_each(|(input, &x)| step(input, x)),
+            Features::Dense(x) => {
+                for (row, &x) in rows.chunks_exact_mut(units).zip(x).take(inputs) {
+                    if x != 0.0 {
+                        descend_row(row, rate, x, delta);
+                    }
+                }
+            }
             Features::Sparse(indices, x) => {
-                indices.iter().zip(x).for_each(|(&input, &x)| step(input as usize, x));
+                for (&input, &x) in indices.iter().zip(x) {
+                    let input = input as usize;
+                    if x != 0.0 && input < inputs {
+                        descend_row(&mut rows[input * units..(input + 1) * units], rate, x, delta);
+                    }
+                }
             }
         }
-        self.layers.each_upper_row(
-            &pass.activations,
-            &pass.deltas,
-            &pass.slopes,
-            |block, start, factor, numbers| {
-                let row = &mut blocks[block].values_mut()[start..start + numbers.len()];
-                row.iter_mut().zip(numbers).for_each(|(w, number)| *w -= rate * (factor * number));
-            },
-        );
+        let (hidden, mut start) = (&self.layers.hidden, 0);
+        for layer in 1..hidden.len() {
+            let (size, end) = (hidden[layer], start + hidden[layer - 1]);
+            let delta = &pass.deltas[end..end + size];
+            let (biases, rows) = blocks[layer].values_mut().split_at_mut(size);
+            descend_row(biases, rate, 1.0, delta);
+            for (row, &a) in rows.chunks_exact_mut(size).zip(&pass.activations[start..end]) {
+                if a != 0.0 {
+                    descend_row(row, rate, a, delta);
+                }
+            }
+            start = end;
+        }
+        let last = &pass.activations[start..self.layers.units()];
+        let rows = blocks[hidden.len()].values_mut().chunks_exact_mut(1 + last.len());
+        for (row, &slope) in rows.zip(&pass.slopes) {
+            if slope != 0.0 {
+                row[0] -= rate * slope;
+                descend_row(&mut row[1..], rate, slope, last);
+            }
+        }
         let slopes = pass.vector_slopes.chunks_exact(self.embedding.max(1));
         for (pair, slopes) in vectors.chunks_exact(2).zip(slopes) {
             let start = pair[0] as usize * self.embedding;

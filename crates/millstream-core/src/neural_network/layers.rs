@@ -23,7 +23,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    #[inline]
+    #[inline(always)]
     fn apply(self, numbers: &mut [f64]) {
         match self {
             Activation::Tanh => numbers.iter_mut().for_each(|a| *a = tanh(*a)),
@@ -32,7 +32,7 @@ impl Activation {
     }
 
     /// Multiply each delta by φ' at an activation.
-    #[inline]
+    #[inline(always)]
     fn slope(self, activations: &[f64], deltas: &mut [f64]) {
         match self {
             Activation::Tanh => deltas.iter_mut().zip(activations).for_each(|(d, a)| *d *= 1.0 - a * a),
@@ -112,16 +112,23 @@ impl Layers {
     }
 
     /// The activations of all hidden layers and then the scores, into `out`. A coordinate without parameters is ignored.
-    #[inline]
+    #[inline(always)]
     pub fn forward<P: Blocks + ?Sized>(&self, parameters: &P, x: Features<'_>, out: &mut Vec<f64>) {
         out.clear();
         let (units, block) = (self.hidden[0], parameters.block(0));
         out.extend_from_slice(&block[..units]);
         let mut sum = Sum { out, rows: &block[units..], waiting: [(0, 0.0); 4], count: 0 };
+        // Loops, not closures: these are compiled for the instruction set of the caller.
         match x {
-            Features::Dense(values) => values.iter().enumerate().for_each(|(index, &x)| sum.add(index, x)),
+            Features::Dense(values) => {
+                for (index, &x) in values.iter().enumerate() {
+                    sum.add(index, x);
+                }
+            }
             Features::Sparse(indices, values) => {
-                indices.iter().zip(values).for_each(|(&index, &x)| sum.add(index as usize, x));
+                for (&index, &x) in indices.iter().zip(values) {
+                    sum.add(index as usize, x);
+                }
             }
         }
         sum.finish();
@@ -132,7 +139,9 @@ impl Layers {
             out.extend_from_slice(&block[..units]);
             let (below, above) = out.split_at_mut(end);
             let mut sum = Sum { out: above, rows: &block[units..], waiting: [(0, 0.0); 4], count: 0 };
-            below[start..].iter().enumerate().for_each(|(index, &a)| sum.add(index, a));
+            for (index, &a) in below[start..].iter().enumerate() {
+                sum.add(index, a);
+            }
             sum.finish();
             self.activation.apply(above);
             start = end;
@@ -145,7 +154,7 @@ impl Layers {
     }
 
     /// The deltas of all hidden layers, from those of the scores and the activations of `forward`.
-    #[inline]
+    #[inline(always)]
     pub fn backward<P: Blocks + ?Sized>(
         &self,
         parameters: &P,
@@ -235,15 +244,17 @@ impl Sum<'_> {
     #[inline(always)]
     fn add_four(&mut self) {
         let n = self.out.len();
-        let [a, b, c, d] = self.waiting.map(|(index, _)| &self.rows[index * n..(index + 1) * n]);
-        let [xa, xb, xc, xd] = self.waiting.map(|(_, x)| x);
-        for ((((out, a), b), c), d) in self.out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *out = (((*out + a * xa) + b * xb) + c * xc) + d * xd;
+        let [(ia, xa), (ib, xb), (ic, xc), (id, xd)] = self.waiting;
+        let (a, b) = (&self.rows[ia * n..(ia + 1) * n], &self.rows[ib * n..(ib + 1) * n]);
+        let (c, d) = (&self.rows[ic * n..(ic + 1) * n], &self.rows[id * n..(id + 1) * n]);
+        let out = &mut self.out[..n];
+        for i in 0..n {
+            out[i] = (((out[i] + a[i] * xa) + b[i] * xb) + c[i] * xc) + d[i] * xd;
         }
         self.count = 0;
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(mut self) {
         let n = self.out.len();
         for &(index, x) in &self.waiting[..std::mem::take(&mut self.count)] {

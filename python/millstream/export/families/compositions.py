@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from millstream.export.rows import Component, Row
+from millstream.export.state import pack, state_of
 from millstream.export.translation import answer, translates
 
 
@@ -22,8 +23,26 @@ def pipeline(component: Component, row: Row) -> Any:
             and "Filter" in description["name"]
         ):
             continue
+        here = row
         row = answer(Component.of(description, raw), row)
+        if description is steps[-2][0] and _is_basis(description):
+            # A learner may have learned orthonormal functions instead; as a model of its own it is one of these.
+            return answer(_last_of(steps, here), row)
     return answer(Component.of(*steps[-1]), row)
+
+
+def _is_basis(description: dict[str, Any]) -> bool:
+    while description["name"] == "compose.Pipeline":
+        description = description["parameters"]["steps"][-1]
+    return str(description["name"]).startswith("basis.")
+
+
+def _last_of(steps: list[tuple[dict[str, Any], bytes]], before: Row) -> Component:
+    """The last step of a pipeline, behind a basis that receives a row."""
+    descriptions, states = zip(*steps[-2:], strict=True)
+    parameters = {"steps": list(descriptions), "names": None}
+    behind = Component("compose.Pipeline", parameters, pack({"steps": list(states)}))
+    return Component.of(descriptions[-1], state_of(behind.alive(before).steps[-1]))
 
 
 @translates("compose.Union")

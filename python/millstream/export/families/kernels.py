@@ -8,6 +8,7 @@ import numpy as np
 
 from millstream.export.families.distances import by_coordinate
 from millstream.export.families.linear import of_score, probability
+from millstream.export.families.projections import names_of
 from millstream.export.graph import Value
 from millstream.export.rows import NUMBER, Answer, Component, Row
 from millstream.export.translation import translates
@@ -134,3 +135,25 @@ def nystroem(component: Component, row: Row) -> Row:
         values = graph.concat([found, np.zeros(width - count)])
     names: list[str | int] = [f"nystroem_{index}" for index in range(width)]
     return row.with_values(graph.as_value(values), names=names, kinds=[NUMBER] * width, texts=[[] for _ in names])
+
+
+@translates("kernel.RandomFourierFeatures")
+def random_fourier_features(component: Component, row: Row) -> Row:
+    """Cosines of random directions, which the component is asked for."""
+    graph = row.graph
+    drawn = component.alive(row).inspect()
+    phases = np.asarray(drawn["phases"], dtype=np.float64)
+    width = len(phases)
+    names_here = [str(name) for name in names_of(row)]
+    angles: Any = phases
+    slots = row.number_slots
+    if slots:
+        frequencies = np.array([drawn["frequencies"][names_here[slot]] for slot in slots])
+        angles = graph.matmul(row.filled(slots), frequencies) + angles
+    for slot in row.nominal_slots:
+        by_value = drawn["frequencies"][names_here[slot]]
+        table = np.array([np.zeros(width), np.zeros(width), *(by_value[text] for text in row.texts[slot])])
+        angles = graph.gather(table, row.places([slot])).reshape(width) + angles
+    values = graph.apply("cos", graph.finite(graph.as_value(angles))) * float(np.sqrt(2.0 / width))
+    names: list[str | int] = [f"fourier_{index}" for index in range(width)]
+    return row.with_values(values, names=names, kinds=[NUMBER] * width, texts=[[] for _ in names])

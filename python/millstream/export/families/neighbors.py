@@ -58,6 +58,21 @@ def _sums(component: Component, row: Row, stored: np.ndarray[Any, Any], nominal:
     return graph.where(shared.equals(0.0), np.inf, scaled)
 
 
+def _votes(component: Component, sums: Value, places: Value) -> Value:
+    """The weights of the nearest rows by distance, before those of the rows themselves."""
+    graph, parameters = sums.graph, component.parameters
+    if parameters["weights"] != "distance":
+        return graph.constant(np.ones(places.shape))
+    near = graph.pick(sums, places)
+    power = {"minkowski": parameters["p"], "manhattan": 1.0, "l1": 1.0}.get(parameters["metric"], 2.0)
+    distance = (
+        near if power == 1.0 else graph.sqrt(near) if power == 2.0 else graph.apply("pow", near, 1.0 / power)
+    )
+    exact = distance.min().reshape(1) < _ZERO
+    factor = graph.where(exact, graph.to_double(distance < _ZERO), 1.0 / distance)
+    return graph.where(factor.max().reshape(1).equals(0.0), 1.0, factor)
+
+
 @translates("neighbors.KNNClassifier", "neighbors.KNNRegressor")
 def nearest(component: Component, row: Row) -> Answer:
     """The nearest rows of the window."""
@@ -81,17 +96,7 @@ def nearest(component: Component, row: Row) -> Answer:
     sums = _sums(component, row, stored[order], state["points"]["nominal"], inverse)
     k = min(int(parameters["n_neighbors"]), rows)
     places = graph.nearest(sums, k)
-    votes = graph.gather(weights, places)
-    if parameters["weights"] == "distance":
-        near = graph.pick(sums, places)
-        power = {"minkowski": parameters["p"], "manhattan": 1.0, "l1": 1.0}.get(parameters["metric"], 2.0)
-        distance = (
-            near if power == 1.0 else graph.sqrt(near) if power == 2.0 else graph.apply("pow", near, 1.0 / power)
-        )
-        exact = distance.min().reshape(1) < _ZERO
-        factor = graph.where(exact, graph.to_double(distance < _ZERO), 1.0 / distance)
-        factor = graph.where(factor.max().reshape(1).equals(0.0), 1.0, factor)
-        votes = factor * votes
+    votes = _votes(component, sums, places) * graph.gather(weights, places)
     total = votes.sum().reshape(1)
     if not is_classifier:
         targets = np.asarray(truths, dtype=np.float64)[order]
@@ -101,6 +106,37 @@ def nearest(component: Component, row: Row) -> Answer:
     member = np.eye(classes)[truths.astype(np.int64)[order]]
     shares = (graph.gather(member, places) * votes.reshape(k, 1)).sum(0) / total
     return Answer(shares)
+
+
+def _memory(saved: dict[str, Any], capacity: int) -> tuple[np.ndarray[Any, Any], ...]:
+    """Rows, classes and weights of a memory, the newest first."""
+    points = saved["points"]
+    classes = np.asarray(saved["classes"], dtype=np.int64)
+    stored = np.asarray(points["values"], dtype=np.float64).reshape(len(classes), int(points["width"]))
+    order = np.argsort((int(points["next"]) + capacity - 1 - np.arange(len(classes))) % capacity)
+    return stored[order], classes[order], np.asarray(saved["weights"], dtype=np.float64)[order]
+
+
+@translates("neighbors.SAMKNNClassifier")
+def self_adjusting(component: Component, row: Row) -> Answer:
+    """The nearest rows of the memory that was right most often; of equally near ones, the short-term memory's."""
+    graph = row.graph
+    state, parameters = component.state, component.parameters
+    window = int(parameters["window_size"])
+    long = min(max(int(window * parameters["ltm_size"]), 1), window - 1)
+    memories = {"short_term": (state["short"], window - long), "long_term": (state["long"], window + 1)}
+    chosen = component.alive(row).inspect()["predictor"]
+    read = [_memory(*memory) for name, memory in memories.items() if chosen in (name, "both")]
+    stored, classes, weights = (np.concatenate(parts) for parts in zip(*read, strict=True))
+    if not len(classes):
+        return Answer()
+    inverse = _inverse_scales(component, state["scaling"], stored.shape[1])
+    sums = _sums(component, row, stored, state["short"]["points"]["nominal"], inverse)
+    k = min(int(parameters["n_neighbors"]), len(classes))
+    places = graph.nearest(sums, k)
+    votes = _votes(component, sums, places) * graph.gather(weights, places)
+    member = np.eye(int(state["classes"]))[classes]
+    return Answer((graph.gather(member, places) * votes.reshape(k, 1)).sum(0) / votes.sum().reshape(1))
 
 
 @translates(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.export.graph import Value
+from millstream.export.graph import Graph, Trees, Value
 from millstream.export.rows import NUMBER, Component, Row
 from millstream.export.translation import translates
 
@@ -206,3 +206,145 @@ def normalizer(component: Component, row: Row) -> Row:
         return x / divisor / graph.where(norm > 0.0, norm, 1.0)
 
     return scaled(row, scale)
+
+
+#: The least rank whose normal quantile is written.
+_LEAST_RANK = 1e-7
+
+
+class _Ranks:
+    """Ranks of numbers among references: a tree over the intervals between them for each feature."""
+
+    def __init__(self) -> None:
+        self.trees = Trees()
+        #: By leaf: the ends of an interval, and their ranks.
+        self.leaves: list[tuple[float, float, float, float]] = []
+
+    def add(self, column: int, references: np.ndarray[Any, Any]) -> None:
+        """Plant the tree of a feature whose references are not all the same."""
+        values, first, counts = np.unique(references, return_index=True, return_counts=True)
+        ranks = np.arange(len(references)) / (len(references) - 1)
+        starts, ends = ranks[first], ranks[first + counts - 1]
+        bounds: list[float] = []
+        own: list[tuple[float, float, float, float]] = []
+
+        def upto(bound: float, leaf: tuple[float, float, float, float]) -> None:
+            if not bounds or bound > bounds[-1]:
+                bounds.append(bound)
+                own.append(leaf)
+
+        upto(values[0], (0.0, 2.0, 0.0, 0.0))
+        for place in range(1, len(values)):
+            below, found = values[place - 1], values[place]
+            upto(float(np.nextafter(found, -np.inf)), (below, found, ends[place - 1], starts[place]))
+            middle = 0.5 * (starts[place] + ends[place]) if place + 1 < len(values) else 1.0
+            upto(found, (0.0, 2.0, middle, middle))
+        own.append((0.0, 2.0, 1.0, 1.0))
+        self.trees.roots.append(self._between(column, bounds, 0, len(bounds), len(self.leaves)))
+        self.leaves += own
+
+    def _between(self, column: int, bounds: list[float], low: int, high: int, first: int) -> int:
+        """The node over some of the bounds, or the leaf between two."""
+        if low == high:
+            return -1 - (first + low)
+        middle = (low + high) // 2
+        at = self.trees.add(column, float(bounds[middle]), True)
+        self.trees.left[at] = self._between(column, bounds, low, middle, first)
+        self.trees.right[at] = self._between(column, bounds, middle + 1, high, first)
+        return at
+
+    def of(self, x: Value) -> Value:
+        """The ranks; 0 for a missing number."""
+        graph = x.graph
+        leaf = graph.leaves(x, self.trees)
+        below, found, start, end = (graph.gather(column, leaf) for column in np.array(self.leaves).T)
+        part = (0.5 * graph.where(graph.isnan(x), 0.0, x) - 0.5 * below) / (0.5 * found - 0.5 * below)
+        return start + (end - start) * part
+
+
+@translates("preprocessing.QuantileTransformer")
+def quantile_transformer(component: Component, row: Row) -> Row:
+    """The rank of each number among the quantiles of its feature, or its normal quantile."""
+    graph = row.graph
+    planted = _Ranks()
+    slots: list[int] = []
+    for slot, fact in enumerate(facts(component, row)):
+        references = np.asarray(fact.get("quantiles", ()), dtype=np.float64)
+        if row.kinds[slot] == NUMBER and len(references) and references[0] < references[-1]:
+            planted.add(len(slots), references)
+            slots.append(slot)
+    # A feature that has not varied becomes 0.
+    parts: list[Any] = [np.zeros(1)]
+    if slots:
+        ranks = planted.of(row.take(slots))
+        is_normal = component.parameters["output_distribution"] == "normal"
+        parts.append(_normal_quantile(graph, ranks) if is_normal else ranks)
+    order = [1 + slots.index(slot) if slot in slots else 0 for slot in range(row.width)]
+    found = graph.take(graph.concat(parts), order)
+    return scaled(row, lambda x: graph.where(graph.isnan(x), x, found))
+
+
+def _normal_quantile(graph: Graph, rank: Value) -> Value:
+    """Wichura's algorithm AS 241, as `quantiles.rs`."""
+
+    def ratio(of: tuple[tuple[float, ...], tuple[float, ...]], r: Value) -> Value:
+        def polynomial(numbers: tuple[float, ...]) -> Value:
+            total: Any = numbers[0]
+            for number in numbers[1:]:
+                total = r * total + number
+            return graph.as_value(total)
+
+        return polynomial(of[0]) / polynomial(of[1])
+
+    p = graph.minimum(graph.maximum(rank, _LEAST_RANK), 1.0 - _LEAST_RANK)
+    q = p - 0.5
+    low = q < 0.0
+    far = ratio(_TAIL, graph.sqrt(-graph.log(graph.where(low, p, 1.0 - p))) - 1.6)
+    near = q * ratio(_CENTRE, 0.180625 - q * q)
+    return graph.where(graph.apply("abs", q) <= 0.425, near, graph.where(low, -far, far))
+
+
+_CENTRE = (
+    (
+        2509.0809287301227,
+        33430.57558358813,
+        67265.7709270087,
+        45921.95393154987,
+        13731.69376550946,
+        1971.5909503065513,
+        133.14166789178438,
+        3.3871328727963666,
+    ),
+    (
+        5226.495278852854,
+        28729.085735721943,
+        39307.89580009271,
+        21213.794301586597,
+        5394.196021424751,
+        687.1870074920579,
+        42.31333070160091,
+        1.0,
+    ),
+)
+_TAIL = (
+    (
+        7.745450142783414e-4,
+        2.2723844989269184e-2,
+        2.417807251774506e-1,
+        1.2704582524523684,
+        3.6478483247632045,
+        5.769497221460691,
+        4.630337846156546,
+        1.4234371107496835,
+    ),
+    (
+        1.0507500716444169e-9,
+        5.475938084995345e-4,
+        1.5198666563616457e-2,
+        1.4810397642748007e-1,
+        6.897673349851e-1,
+        1.6763848301838038,
+        2.053191626637759,
+        1.0,
+    ),
+)
