@@ -319,7 +319,11 @@ def test_values_that_are_no_keys(keys: list[Any], message: str) -> None:
             keyed.learn_one({"k": keys[1], "x": 1.0}, 1.0)
 
 
-@pytest.mark.parametrize("keys", ["ab", np.ones((2, 1)), (key for key in "ab"), {"a": 1}, 7], ids=str)
+@pytest.mark.parametrize(
+    "keys",
+    ["ab", np.ones((2, 1)), (key for key in "ab"), {"a": 1}, 7],
+    ids=["text", "matrix", "generator", "dict", "number"],
+)
 def test_keys_are_a_column(keys: Any) -> None:
     keyed = compose.Keyed(linear_model.LinearRegression(), key="k")
     with pytest.raises(InvalidType, match="compose.Keyed: keys must have one key for each row, got"):
