@@ -285,7 +285,7 @@ def _reduced(options: _Options, reduction: str, optimizer: str | Call) -> Call:
             options.note("--ect: multiclass.OneVsRest had half as many errors on ten classes.")
         if name not in ("logistic", "hinge"):
             options.note(
-                f"{reduction}: its members have the logistic loss, which has probabilities and fewer errors."
+                f"{reduction}: its members use the logistic loss, which gives probabilities and fewer errors."
             )
         member, _ = _linear(options, name if name in ("logistic", "hinge") else "logistic", optimizer)
         return Call(_MANY[reduction], (member,))

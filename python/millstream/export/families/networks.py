@@ -143,5 +143,5 @@ def mlp_classifier(component: Component, row: Row) -> Answer:
 
 @translates("continual.AGEM", "continual.DERPlusPlus", "continual.EWC", "continual.LwF", "continual.SI")
 def guided_network(component: Component, row: Row) -> Answer:
-    """The network; what guides its steps does not predict."""
+    """The network alone; the state that controls its steps does not affect predictions."""
     return _class_network(component.parameters["model"]["parameters"], component.state["network"], row)
