@@ -205,7 +205,7 @@ def _active(options: _Options, model: Call, is_classifier: bool) -> Call:
     if not is_classifier:
         options.note("--active: it needs --loss_function logistic.")
         return model
-    options.note("--active: query_one says whether to ask for a label; --mellowness has no counterpart.")
+    options.note("--active: query_one decides whether to ask for a label; --mellowness has no counterpart.")
     return Call("active.ImportanceWeighted", (model,))
 
 

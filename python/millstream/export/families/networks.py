@@ -85,7 +85,7 @@ def irma_regressor(component: Component, row: Row) -> Answer:
 
 @translates("neural_network.OSELM")
 def oselm(component: Component, row: Row) -> Answer:
-    """Random tanh units, whose weights the component is asked for, then a sum."""
+    """Random tanh units, whose weights `inspect` of the component returns, then a sum."""
     graph = row.graph
     state = component.state
     weights = np.asarray(state["output"]["weights"], dtype=np.float64)
