@@ -387,5 +387,5 @@ def test_a_verb_that_they_do_not_have_is_an_error_at_once(kind: Any) -> None:
             getattr(kind(member), verb)
 
 
-def test_class_weights_are_here_too() -> None:
+def test_class_weights_have_a_second_name() -> None:
     assert cost_sensitive.ClassWeights is multiclass.ClassWeights

@@ -104,7 +104,7 @@ def test_duels_are_continued_and_bad_results_change_nothing() -> None:
     assert [policy.decide_one() for _ in range(20)] == [again.decide_one() for _ in range(20)]
     with pytest.raises(InvalidValue, match="has its reward already"):
         policy.learn_one(decision.id, 1.0)
-    with pytest.raises(InvalidValue, match="there may be 2 actions, got 3"):
+    with pytest.raises(InvalidValue, match="there may be at most 2 actions, got 3"):
         bandit.Dueling(max_actions=2).decide_one([1, 2, 3])
     with pytest.raises(InvalidValue, match="alpha must be"):
         bandit.Dueling(alpha=0.0)

@@ -108,7 +108,7 @@ def test_other_options_get_a_sentence(capsys: pytest.CaptureFixture[str]) -> Non
     assert 'reader = stream.read_vw("train.vw", interactions=["ab"])' in shown
     assert all(words[0].islower() or words[0] in "L`-" for words in INSTEAD.values())
     compat.from_vw("--all_slots_loss --max_labels 3")
-    assert "# --max_labels 3: millstream has nothing like it." in capsys.readouterr().out
+    assert "# --max_labels 3: millstream has no counterpart." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,12 @@ def test_a_column_that_appears_later_was_missing_before():
     [
         (
             ["-" if n % 50 == 0 else n / 7 for n in range(N)],
-            "98 % of x are numbers, but it is read as strings; not: '-' (8 ×): --option missing=-",
+            "98 % of x are numbers, but it is read as strings because of '-' (8 ×): --option missing=-",
         ),
         (
             ["-" if n % 50 == 0 else "bad" if n % 51 == 0 else n / 7 for n in range(N)],
-            "96.2 % of x are numbers, but it is read as strings; not: '-' (8 ×), 'bad' (7 ×): --types x=number",
+            "96.2 % of x are numbers, but it is read as strings because of '-' (8 ×), 'bad' (7 ×): "
+            "--types x=number",
         ),
         (
             [f'"{n},5"' for n in range(N)],
@@ -90,20 +91,22 @@ def test_a_column_that_appears_later_was_missing_before():
         (
             [f'"{n % 9 + 1},{n:03d}.50"' if n % 3 else "7" for n in range(N)],
             "x is read as strings because its numbers have a comma ('2,001.50'): "
-            "remove the separators of thousands from the file",
+            "remove the thousands separators from the file",
         ),
         (
             [f'"{n % 9 + 1},{n:03d}"' for n in range(N)],
-            "x is read as strings because its numbers have a comma ('1,000'): if it is a decimal comma, "
-            "try --option decimal=, and otherwise remove it from the file",
+            "x is read as strings because its numbers have a comma ('1,000'): remove it from the file, "
+            "or, if it is a decimal comma, try --option decimal=,",
         ),
         (
             [f"${n / 4:.2f}" for n in range(N)],
-            "x has numbers with a sign or a unit ('$0.00') and is read as strings: remove it from the file",
+            "x has numbers with a symbol or a unit ('$0.00') and is read as strings: "
+            "remove the symbol or unit from the file",
         ),
         (
             [f"{n % 40} %" for n in range(N)],
-            "x has numbers with a sign or a unit ('0 %') and is read as strings: remove it from the file",
+            "x has numbers with a symbol or a unit ('0 %') and is read as strings: "
+            "remove the symbol or unit from the file",
         ),
         ([f"{n % 3} kg" for n in range(N)], None),
         ([f"{n % 30}{'abc'[n % 3]}" for n in range(N)], None),
@@ -167,7 +170,7 @@ def test_decimal_commas_beside_another_value_need_two_options(decimal):
     text = table(x=["-" if n % 50 == 0 else f'"{n},5"' for n in range(N)], y=Y)
     found = [str(remark) for remark in stream.profile(read(text, decimal=decimal)).remarks]
     assert found == [
-        "x is read as strings because its numbers have a comma; not: '-' (8 ×): "
+        "x is read as strings because its numbers have a comma; other values: '-' (8 ×): "
         "try --option decimal=, --option missing=-"
     ]
     assert stream.profile(read(text, decimal=",", missing="-")).remarks == []
@@ -319,7 +322,7 @@ def test_a_column_that_changes_after_the_first_rows_is_noted(tmp_path, capsys, m
     shown = capsys.readouterr()
     # The first rows have no "-"; the note is printed at the end.
     assert "'-'" not in shown.err
-    assert "% of x are numbers, but it is read as strings; not: '-' (" in shown.out
+    assert "% of x are numbers, but it is read as strings because of '-' (" in shown.out
 
 
 def test_dates_in_any_layout_are_times():

@@ -510,7 +510,7 @@ def test_equal_keys_have_one_hash_which_is_published():
         assert xxh64(data, 7).to_bytes(8, "big") in summary.to_bytes()
 
 
-def test_counts_are_no_collections():
+def test_counts_are_not_collections():
     """Without a refusal, Python would look up 0, 1, 2 and so on for ever."""
     for name in ("CountMin", "CountSketch", "SpaceSaving"):
         counts = made(name)

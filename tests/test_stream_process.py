@@ -380,7 +380,7 @@ def test_wrong_calls_have_one_line(address, tmp_path):
         next(stream.read_socket(f"unix:{tmp_path}/file").chunks())
 
 
-def test_time_without_a_server_is_no_silence():
+def test_time_without_a_server_is_not_silence():
     silence = Silence(idle=10 * WAIT)
     # A poll that had to wait a minute for a server that restarted.
     assert not silence.lasts(60.0)

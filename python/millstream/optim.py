@@ -457,10 +457,10 @@ class Adaptive(Optimizer):
     `preprocessing` does. Centring the features (with `preprocessing.StandardScaler`) still helps, since the
     optimiser only scales them.
 
-    The penalties `l1` and `l2`, of the optimiser and of the learner together, are proximal steps of the weights
-    of the present features, each as long as the weight's learning rate; VW shrinks all weights at every example.
-    An example without loss does not shrink weights. In `linear_model.SoftmaxRegression`, each score follows its
-    loss with the other scores fixed.
+    The penalties `l1` and `l2` of the optimiser are added to those of the learner. They are applied as proximal
+    steps to the weights of the features in the row, with the learning rate of each weight; VW shrinks all weights
+    at every example. An example without loss does not shrink weights. In `linear_model.SoftmaxRegression`, each
+    score follows its loss with the other scores fixed.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from millstream.roles import POLICY, Role
 __all__ = ["Decisions", "Policy"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-#: The lock of each policy in Python: no state of it, so that copies and pickles have none.
+#: The lock of each policy in Python. Locks are not part of the state, so copies and pickles have none.
 _LOCKS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 _LOCKS_LOCK = threading.Lock()
 _SHARED_LOCK = threading.RLock()
@@ -36,7 +36,7 @@ def lock_of(policy: Any) -> Any:
         try:
             return _LOCKS.setdefault(policy, threading.RLock())
         except TypeError:
-            # A class of a user that has no hash.
+            # A user's class may have no hash.
             return _SHARED_LOCK
 
 
@@ -274,7 +274,7 @@ class _OpenDecisions:
 
 
 def seeded(seed: int) -> random.Random:
-    """The draws of a policy, which differ from those of `random.Random(seed)`, by which users simulate rewards."""
+    """The random generator of a policy. Users simulate rewards with `random.Random(seed)`, so its draws differ."""
     return random.Random(f"policy {seed}")
 
 

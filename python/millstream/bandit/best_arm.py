@@ -14,35 +14,35 @@ from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["BestArm"]
 
-#: The error of the bounds after n rewards of an action falls with n^-POWER; SUM is the sum of that over n >= 1.
+#: The error probability of the bounds after n rewards of an action falls as n^-POWER; SUM is its sum over n >= 1.
 _POWER, _SUM = 1.1, 10.584448464950803
 
 
 class BestArm(Policy):
-    """Find the action with the highest mean reward, and be wrong with a probability of at most `delta` (KL-LUCB).
+    """Find the action with the highest mean reward, with an error probability of at most `delta` (KL-LUCB).
 
-    Choose it to end an experiment: a test of several variants that stops by itself, or the search for the best
-    setting. It does not try to earn rewards on the way; for that, choose `Thompson`. Each decision is for the
-    action with the highest mean so far or its strongest rival, whichever has fewer rewards. `finished` becomes
-    True when the lower bound of the best action is above the upper bounds of all others, or above them less
-    `tolerance`; then `best` is the result, and decisions no longer differ.
+    Choose it for an experiment that ends by itself, such as a test of several variants or a search for the best
+    setting. It does not try to earn rewards during the search; for that, choose `Thompson`. Each decision is for
+    the action with the highest mean so far or its strongest rival, whichever has fewer rewards. `finished` becomes
+    True when the lower bound of the best action plus `tolerance` is above the upper bounds of all others. Then
+    `best` is the result, and every decision chooses it.
 
     The bounds hold at all rounds at once, for any rewards in `reward_range` that have constant means, in any order
-    of the actions, and for rewards that arrive late. Thus it may also be stopped earlier: `interval_of` gives the
-    range of the mean of an action that is valid at any time.
+    of the actions, and for rewards that arrive late. The search may therefore be stopped early: `interval_of`
+    returns a range for the mean of an action that is valid at any time.
 
     Parameters
     ----------
     delta
         Probability that `best` is wrong.
     tolerance
-        Difference of means that does not matter, in units of the rewards: an action that is worse by less may be
-        the result. With 0, two equal actions are compared forever.
+        Difference of means that does not matter, in units of the rewards: the result may be worse than the best
+        action by this much. With 0, two equal actions are compared forever.
     reward_range
         Smallest and largest possible reward; others are refused.
     actions
-        Actions to choose from; others are refused. Without them, each call may add actions, whose ranges are a
-        little wider the later they come.
+        Actions to choose from; others are refused. Without them, each call may add actions; the later an action is
+        added, the wider its range.
     max_pending
         Number of decisions kept for their rewards; older ones without a reward are dropped and counted.
     seed
@@ -228,7 +228,7 @@ class BestArm(Policy):
         width = (math.log(2.0 * _SUM / (self.delta * self._shares[action])) + _POWER * math.log(count)) / count
         mean = min(max(total / count, 0.0), 1.0)
         before = self._bounds[action]
-        # All bounds hold at once, so that the closest ones do.
+        # All bounds hold at once, so the tightest ones do too.
         self._bounds[action] = (
             max(before[0], 1.0 - _upper(1.0 - mean, width)),
             min(before[1], _upper(mean, width)),

@@ -22,11 +22,11 @@ __all__ = ["Continuous"]
 class Continuous(ContextInPython):
     """Choose a number between `low` and `high`: a price, a dose, a threshold.
 
-    The reward is learned as a function of context and action that is linear between `n_knots` values of the
-    action, with exact least squares or any regressor. To decide, an explorer chooses between intervals of the
-    width 2 × `bandwidth`, by the mean of the predicted reward over each, and the action is drawn uniformly from
-    the interval chosen (smoothed regret). The probability of a decision is thus a *density*, by which its log can
-    be evaluated. A smaller `bandwidth` finds a narrower peak of the reward, but needs more rounds.
+    The policy learns the reward as a function of context and action that is linear between `n_knots` values of the
+    action, with exact least squares or any regressor. To decide, an explorer chooses one of several intervals of
+    width 2 × `bandwidth` by the mean predicted reward over each, and the action is drawn uniformly from the chosen
+    interval (smoothed regret). The probability of a decision is therefore a *density*, from which its log can be
+    evaluated. A smaller `bandwidth` finds a narrower peak of the reward, but needs more rounds.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Continuous(ContextInPython):
     high
         Largest action.
     bandwidth
-        Half the width of the intervals that actions are drawn from.
+        Half the width of the intervals from which actions are drawn.
     model
         Regressor of the reward, as of `Contextual`; None for exact least squares.
     explore
@@ -111,7 +111,7 @@ class Continuous(ContextInPython):
                 raise InvalidValue(f"{who}: {what} must be an integer >= {least}, got {value}")
         if max(n_actions or 0, n_knots or 0) > 10_000 or (ratio > 5000.0 and None in (n_actions, n_knots)):
             raise InvalidValue(
-                f"{who}: there may be 10,000 intervals and knots: choose a larger bandwidth, or fewer of them"
+                f"{who}: at most 10,000 intervals and knots are possible: choose a larger bandwidth, or fewer"
             )
         self.low, self.high, self.bandwidth = low, high, bandwidth
         self.model, self.explore, self.reward_range = model, explore, reward_range
@@ -165,7 +165,7 @@ class Continuous(ContextInPython):
 
     @locked
     def probabilities_one(self, x: Any = None, actions: Any = None) -> dict[tuple[float, float], float]:
-        """The probability of each interval that actions are drawn from, by its ends; changes nothing."""
+        """The probability of each interval from which actions are drawn, by its ends; changes nothing."""
         self._check_no_actions(actions)
         found = self.learner.probabilities_one(_context(self._who, x), self._intervals)
         width = 2.0 * self.bandwidth
@@ -216,7 +216,7 @@ class Continuous(ContextInPython):
     ) -> None:
         """Learn the reward of a decision, or of an action of a log: `learn_one(x=x, action=4.2, reward=1.0)`.
 
-        Rewards are learned without weights, so that the density of the action, `probability`, is not needed.
+        Rewards are learned without weights, so `probability`, the density of the action, is not needed.
         """
         self._check_no_actions(actions)
         if log:

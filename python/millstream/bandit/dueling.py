@@ -22,23 +22,23 @@ Pair = tuple[Any, Any]
 class Dueling(Policy):
     """Relative upper confidence bounds (RUCB): find the best action from comparisons of two.
 
-    Choose it where an outcome says which of two actions was better, but not how good each one is: interleaved
-    rankings, or users who prefer one of two answers. A decision is a pair of actions, and its reward is the
-    result of the comparison: 1 if the first one wins, 0 if the second one does, 0.5 for a tie. When the best
-    action is clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The
-    regret grows with the logarithm of the number of rounds if some action beats every other one with a
-    probability above 1/2.
+    Choose it if an outcome shows which of two actions was better, but not how good each one is: interleaved
+    rankings, or users who prefer one of two answers. A decision is a pair of actions, and its reward is the result
+    of the comparison: 1 if the first one wins, 0 if the second one does, 0.5 for a tie. Once the best action is
+    clear, it is paired with itself; the reward of such a decision, say 0.5, only counts the round. The regret
+    grows with the logarithm of the number of rounds if some action beats every other one with a probability above
+    1/2.
 
-    The pair is drawn in two steps. An action that may beat all others by its upper bounds becomes the first one:
-    the favourite of earlier rounds with probability 1/2, otherwise any of them. The second one is the action with
-    the highest upper bound of the probability to beat the first.
+    The pair is drawn in two steps. The first action is one whose upper bounds allow it to beat all others: the
+    favourite of earlier rounds with probability 1/2, otherwise any of them. The second is the action with the
+    highest upper bound of the probability of beating the first.
 
     Parameters
     ----------
     alpha
         Factor of ln t in the squared width of the bounds; above 0.5 in the theory.
     actions
-        Actions to choose from. Others can be given in each call, and None leaves it to the calls.
+        Actions to choose from; a call may give others. None if every call gives them.
     max_actions
         Largest number of actions; memory grows with its square.
     max_pending
@@ -97,7 +97,7 @@ class Dueling(Policy):
 
     @property
     def known(self) -> list[Any]:
-        """All actions that were given to it, offered or compared."""
+        """All actions that were given, offered or compared."""
         return list(self._places)
 
     @property
@@ -128,7 +128,7 @@ class Dueling(Policy):
         count = len({*self._places, *actions})
         if count > self.max_actions:
             raise InvalidValue(
-                f"{self._who}: there may be {self.max_actions} actions, got {count}: raise max_actions"
+                f"{self._who}: there may be at most {self.max_actions} actions, got {count}: raise max_actions"
             )
 
     def _admit(self, actions: list[Any]) -> None:
@@ -156,7 +156,7 @@ class Dueling(Policy):
         return bounds
 
     def _firsts(self, bounds: Any, listed: list[Any]) -> dict[int, float]:
-        """The probability of each action to be the first one of the pair, by place."""
+        """The probability that each action is the first one of the pair, by index."""
         possible = np.flatnonzero((bounds >= 0.5).all(axis=1)).tolist()
         if not possible:
             return dict.fromkeys(range(len(listed)), 1.0 / len(listed))
@@ -175,7 +175,7 @@ class Dueling(Policy):
         found: dict[Pair, float] = {}
         for first, probability in self._firsts(bounds, listed).items():
             column = bounds[:, first].copy()
-            # The first one itself is the second one only if no other action may beat it.
+            # The first action is paired with itself only if no other action may beat it.
             column[first] = 0.5 if (np.delete(column, first) < 0.5).all() else -1.0
             seconds = np.flatnonzero(column == column.max()).tolist()
             for second in seconds:

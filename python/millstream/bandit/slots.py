@@ -23,10 +23,10 @@ __all__ = ["Slots"]
 class Slots(ContextInPython):
     """Fill several slots in each round with different actions: a ranking, or the places of a page.
 
-    The slots are filled one after the other by a policy with context, each with an action that the slots before it
-    have not taken (conditional contextual bandits). The context of a decision has the features of its slot, by
-    default its number, so that the policy learns what suits which slot. Each slot has a decision of its own, with
-    an id for its own reward: a click on the third article of the page, for example.
+    A policy with context fills the slots one after the other, each with an action that no earlier slot has taken
+    (conditional contextual bandits). The context of a decision includes the features of its slot, by default its
+    number, so that the policy learns which action suits which slot. Each slot has its own decision, with an id for
+    its own reward, such as a click on the third article of the page.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Slots(ContextInPython):
     def decide_one(self, x: Any, actions: Any, *, slots: Any = None) -> list[Decision]:  # type: ignore[override]
         """Fill the slots: a decision for each, in order, whose rewards are learned by `learn_one(id, reward)`.
 
-        `slots` are features of the slots, a dict for each; by default they are told apart by their numbers.
+        `slots` has a dict of features for each slot; by default, the only feature is the number of the slot.
         """
         labels = labels_of(self._who, actions)
         before = self._random.getstate()
@@ -138,7 +138,7 @@ class Slots(ContextInPython):
             shared = {f"x{place}": value for place, value in enumerate(np.asarray(x).tolist())}
         for name in (name for slot in features for name in slot):
             if name in shared:
-                raise InvalidValue(f"{self._who}: the feature {name!r} is of the context and of a slot")
+                raise InvalidValue(f"{self._who}: the feature {name!r} is in both the context and a slot")
         return [{**shared, **slot} for slot in features]
 
     def _teach(self, x: Any, actions: Any, action: Any, reward: float, probability: float | None) -> None:

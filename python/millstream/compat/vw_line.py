@@ -205,7 +205,7 @@ def _active(options: _Options, model: Call, is_classifier: bool) -> Call:
     if not is_classifier:
         options.note("--active: it needs --loss_function logistic.")
         return model
-    options.note("--active: query_one says whether to ask for a label; --mellowness has no counterpart.")
+    options.note("--active: query_one decides whether to ask for a label; --mellowness has no counterpart.")
     return Call("active.ImportanceWeighted", (model,))
 
 
@@ -285,7 +285,7 @@ def _reduced(options: _Options, reduction: str, optimizer: str | Call) -> Call:
             options.note("--ect: multiclass.OneVsRest had half as many errors on ten classes.")
         if name not in ("logistic", "hinge"):
             options.note(
-                f"{reduction}: its members have the logistic loss, which has probabilities and fewer errors."
+                f"{reduction}: its members use the logistic loss, which gives probabilities and fewer errors."
             )
         member, _ = _linear(options, name if name in ("logistic", "hinge") else "logistic", optimizer)
         return Call(_MANY[reduction], (member,))

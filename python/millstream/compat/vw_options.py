@@ -180,7 +180,7 @@ rank_all restart reward_as_cost sample_pdf save_per_pass scores search_linear_or
 search_xv sim_bandit simulation sort_features sparse_weights strict_parse truncated_normal_weights two_pass_svd
 unweighted_marginals update_before_learn verbose_metrics version warm_cb_cs warm_start_update
 """
-_NOTHING = "millstream has nothing like it"
+_NOTHING = "millstream has no counterpart"
 _INSTEAD_WITH_VALUE |= {f"--{name}": _NOTHING for name in _OTHERS_WITH_VALUE.split()}
 _INSTEAD_FLAGS |= {f"--{name}": _NOTHING for name in _OTHER_FLAGS.split()}
 

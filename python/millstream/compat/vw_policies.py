@@ -102,7 +102,7 @@ def _explorer(options: Options) -> Call:
         return Call("bandit.explore.Softmax", (options.number("--lambda", 1.0),))
     for name in ("--first", "--rnd", "--synthcover"):
         if name in options:
-            options.note(f"{name}: there is no such explorer; SquareCB takes its place.")
+            options.note(f"{name}: this explorer is not available; SquareCB replaces it.")
             return Call("bandit.explore.SquareCB")
     if not any(name in options for name in ("--cb_explore_adf", "--cb_explore", "--ccb_explore_adf", "--cbify")):
         return Call("bandit.explore.Greedy")

@@ -49,7 +49,7 @@ class Interact(Native, Transformer):
     max_products
         Largest number of products of a row; a row with more is refused before they are formed.
     names
-        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        True to collect the names of columns in `feature_names`, up to 64 MiB, or the maximum number of bytes.
         Weights and explanations of the pipeline then have names such as `user=ann × item=red`; `save` drops them.
 
     Notes

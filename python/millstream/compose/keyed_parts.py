@@ -190,7 +190,7 @@ class KeyedParts(Model):
 
         A model whose key is only in `other` is copied. Two models of a key are merged, as exactly as `MERGE` says;
         if they cannot be merged, the error names the key, and nothing has changed. `other` does not change. The
-        errors of predictions in `totals` begin anew for the keys of `other`, and limits hold as for learned rows.
+        prediction errors in `totals` restart at zero for the keys of `other`, and limits hold as for learned rows.
 
         Parameters
         ----------

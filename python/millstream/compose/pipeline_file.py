@@ -272,7 +272,7 @@ def _segments_of(data: bytes, trusted: list[Any]) -> tuple[list[Any], dict[str, 
         if unknown:
             what = "a function that is" if len(unknown) == 1 else "functions that are"
             raise InvalidState(
-                f"millstream: the saved pipeline uses {what} not trusted; if you know where it comes from, use "
+                f"millstream: the saved pipeline uses {what} not trusted; if you trust the file, use  "
                 f"millstream.load(path, trusted={unknown})"
             )
         return [_revived(one, state, trusted) for one, state in listed], head

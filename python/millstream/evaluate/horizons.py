@@ -65,8 +65,8 @@ def evaluate(
     """Evaluate a forecaster, with the signature of River's function of the same name.
 
     Use it to port scripts; `evaluate.forecast` compares several forecasters and returns more. River forecasts
-    before it learns the value of the origin, so that each forecast is compared with the value one step later than
-    the one it is for; here the value is learned first.
+    before it learns the value of the origin, so it scores each forecast against the value one step too late. Here,
+    the value is learned first.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class HashingVectorizer(Transformer):
     on
         Name of the text feature, if rows have more than one feature. `column` is its former name.
     names
-        Whether to collect the words of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        True to collect the words of columns in `feature_names`, up to 64 MiB, or the maximum number of bytes.
         Models that learn the rows then name their weights by words, and `feature_names.collisions` lists the words
         that share a column. Vectorizing takes several times as long.
 

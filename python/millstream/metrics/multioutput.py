@@ -201,7 +201,7 @@ class SampleAverage(_Wrapper):
 
 
 class ExactMatch(MultiOutputMetric):
-    """Fraction of rows of which all outputs are predicted correctly.
+    """Fraction of rows whose outputs are all predicted correctly.
 
     Examples
     --------

@@ -18,29 +18,29 @@ from millstream.multiclass.one_vs_rest import vote
 
 __all__ = ["LabelTree"]
 
-#: Native members learn a row from which they can predict, unless its numbers are so large that weights may
+#: A native member can learn any row that it can predict, unless its numbers are so large that weights may
 #: overflow.
 _MODERATE = 1e30
-#: A subtree gets no new class while it has more than this many times the classes of the other one: the depth is at
-#: most logarithmic.
+#: A subtree gets no new class while it has more than this many times the classes of the other one, so the depth is
+#: at most logarithmic.
 _MOST_UNEQUAL = 3
-#: Nodes that are asked for each candidate.
+#: Maximum number of nodes that are evaluated for each candidate.
 _NODES = 8
 
 
 class LabelTree(BinaryReduction):
     """A tree over classes for multiclass classification with thousands of classes.
 
-    Each class is a leaf of a binary tree. The member of an inner node predicts in which subtree the class of an
-    example is, and the probability of a class is the product along its path. The tree proposes the `n_candidates`
-    most probable classes; a second member for each class, which learns whether an example has that class or was
-    only proposed for it, divides the probability of the candidates between them. An example is learned by one
-    member for each level of the tree and one for each candidate, and a prediction needs equally many: with 1,000
-    classes about 20 in place of the 1,000 of `OneVsRest`. Choose it where that is too slow. With up to a hundred
-    classes, `OneVsRest` or `linear_model.SoftmaxRegression` is more accurate.
+    Each class is a leaf of a binary tree. The member of an inner node predicts which subtree contains the class of
+    an example, and the probability of a class is the product along its path. The tree proposes the `n_candidates`
+    most probable classes. Each class has a second member, which learns to tell its examples from those for which
+    it was only proposed; these members divide the probability of the candidates between them. One member for each
+    level of the tree and one for each candidate learn an example, and as many compute a prediction: with 1,000
+    classes, about 20 instead of the 1,000 of `OneVsRest`. Choose it if `OneVsRest` is too slow. With up to a
+    hundred classes, `OneVsRest` or `linear_model.SoftmaxRegression` is more accurate.
 
-    A new class is inserted into the tree where the members send its first example, unless that would unbalance the
-    tree, so that similar classes are often near each other.
+    A new class is inserted where the members send its first example, unless that would unbalance the tree. Similar
+    classes are therefore often near each other.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class LabelTree(BinaryReduction):
     n_candidates
         Number of classes that the tree proposes; 0 for the tree alone, which is faster and less accurate.
     balance
-        Weight of the numbers of classes beside the members' predictions when a class is inserted: 1 for a balanced
+        Weight of the subtree sizes relative to the members' predictions when a class is inserted; 1 for a balanced
         tree. The depth is logarithmic for any weight.
 
     Examples
@@ -128,7 +128,8 @@ class LabelTree(BinaryReduction):
     def _likely(self, x: Features, count: int) -> dict[Label, float]:
         """The most probable classes by the tree, with their probabilities in descending order.
 
-        If many classes are about equally probable, there are fewer than `count`: `_NODES` are asked for each.
+        If many classes are about equally probable, there are fewer than `count`: at most `_NODES` nodes are
+        evaluated for each.
         """
         found: dict[Label, float] = {}
         left = _NODES * count
@@ -164,7 +165,7 @@ class LabelTree(BinaryReduction):
         return max(found, key=found.__getitem__) if found else None
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
-        """The probability of each class for one example: it asks the members of all nodes."""
+        """The probability of each class for one example: this evaluates the members of all nodes."""
         found = {**self._likely(x, len(self.leaves)), **self._shared(x)}
         total = math.fsum(found.values())
         return {label: found[label] / total for label in self.leaves}
@@ -200,7 +201,7 @@ class LabelTree(BinaryReduction):
         if not is_fast:
             super()._teach(lessons)
             return
-        # What a member predicts from, it can learn: so either all of them learn, or none.
+        # A member can learn any row that it can predict, so either all members learn, or none.
         for member, x, _, _ in lessons:
             member.predict_one(x)
         interrupt = None

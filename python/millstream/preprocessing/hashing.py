@@ -45,7 +45,7 @@ class FeatureHasher(Native, Transformer):
     alternate_sign
         Whether half of the features are subtracted, so that those of one column cancel out on average.
     names
-        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        True to collect the names of columns in `feature_names`, up to 64 MiB, or the maximum number of bytes.
         Weights and explanations of the pipeline then have names. Names are not saved.
 
     Notes

@@ -1,7 +1,7 @@
-"""Messages of a socket, of Redis or Kafka, sent to a server: each row is predicted, and its label learned.
+"""Messages of a socket, Redis or Kafka, sent to a server: each row is predicted, and its label learned.
 
-Each row has an id that is made of the source, partition, offset and row, and the server recognises repeated ids. A
-message that is sent again after a crash therefore changes nothing: rows are learned exactly once.
+Each row has an id that consists of the source, partition, offset and row number. The server recognises repeated
+ids. A message that is sent again after a crash therefore changes nothing: rows are learned exactly once.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ def feed(
 ) -> Fed:
     """Send the messages of a source to a server, which predicts and learns them; write the predictions to a sink.
 
-    Each row is learned exactly once, also if this process or the server is killed and started again: its id is
-    made of the source, the partition, the offset and the row, and the server recognises repeated ids as long as it
-    remembers the event. Messages without an offset, from a plain connection to a socket, are sent at most once.
+    Each row is learned exactly once, even if this process or the server is killed and started again: its id
+    consists of the source, the partition, the offset and the row number, and the server recognises repeated ids as
+    long as it remembers the event. Messages without an offset, from a plain connection to a socket, are sent at
+    most once.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def feed(
     every
         Number of seconds after which the position is committed to the source; 0 for each message.
     batch_size
-        Number of rows of a request.
+        Number of rows per request.
     limit
         Number of rows after which to stop, at the end of a message.
     stop

@@ -28,7 +28,7 @@ _RECENT = 1000
 _MOST_DRIFTS = 1000
 #: Larger errors would overflow the sums of the drift detector.
 _LARGEST_ERROR = 1e100
-#: An interval with a larger end says nothing.
+#: An interval with a larger end is uninformative.
 _LARGEST_END = 1e300
 
 #: Roles that can be served.

@@ -168,6 +168,6 @@ class Histogram(NumberSketch):
         return iter(self.bins)
 
     def iter_cdf(self, X: Iterable[float]) -> Iterator[float]:
-        """The fraction of numbers up to each of some numbers; 0 before the first number. River's name."""
+        """The fraction of learned numbers up to each given number; 0 before the first. River's name."""
         for x in X:
             yield float(self.rank(x)) if self.total_weight else 0.0

@@ -92,7 +92,7 @@ def _restored(names: dict[int, list[str]]) -> FeatureNames:
 
 
 def collected(told: Mapping[str, Any]) -> FeatureNames:
-    """The names that a compiled transformer has collected, as its `inspect()` says them."""
+    """The names that a compiled transformer has collected, from its `inspect()`."""
     made = _restored({int(column): list(names) for column, names in told["columns"].items()})
     made._lost = int(told["unnamed"])
     return made

@@ -139,7 +139,7 @@ def read_vw(
     max_products
         Largest number of products and n-grams of a line; a line with more is unreadable.
     names
-        Whether to collect the names of columns in `feature_names`, up to 64 MiB, or the largest number of bytes.
+        True to collect the names of columns in `feature_names`, up to 64 MiB, or the maximum number of bytes.
         Models that learn the stream then name their weights by features and not by columns. Reading takes several
         times as long.
     labels

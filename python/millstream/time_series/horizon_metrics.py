@@ -48,7 +48,7 @@ class HorizonMetric:
 
 
 class HorizonAggMetric(HorizonMetric):
-    """A metric for each step ahead, of which one number is made, such as their mean.
+    """A metric for each step ahead, aggregated to one number, such as their mean.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class HorizonAggMetric(HorizonMetric):
         self.agg_func = agg_func
 
     def get(self) -> float:
-        """The number made of the values of all steps."""
+        """The aggregate of the values of all steps."""
         return self.agg_func(super().get())
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Adaptive resonance: boxes, of which the one with the largest choice answers."""
+"""Adaptive resonance: boxes, of which the one with the largest choice predicts."""
 
 from __future__ import annotations
 

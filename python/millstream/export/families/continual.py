@@ -15,7 +15,7 @@ from millstream.export.translation import answer, translates
 
 @translates("continual.GDumb", "continual.Replay")
 def of_stored_rows(component: Component, row: Row) -> Any:
-    """The model; stored rows do not predict."""
+    """The model alone; stored rows do not affect predictions."""
     return answer(Component.of(component.parameters["model"], component.state["model"]), row)
 
 

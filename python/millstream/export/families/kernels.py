@@ -139,7 +139,7 @@ def nystroem(component: Component, row: Row) -> Row:
 
 @translates("kernel.RandomFourierFeatures")
 def random_fourier_features(component: Component, row: Row) -> Row:
-    """Cosines of random directions, which the component is asked for."""
+    """Cosines of random directions, which `inspect` of the component returns."""
     graph = row.graph
     drawn = component.alive(row).inspect()
     phases = np.asarray(drawn["phases"], dtype=np.float64)

@@ -85,7 +85,7 @@ def irma_regressor(component: Component, row: Row) -> Answer:
 
 @translates("neural_network.OSELM")
 def oselm(component: Component, row: Row) -> Answer:
-    """Random tanh units, whose weights the component is asked for, then a sum."""
+    """Random tanh units, whose weights `inspect` of the component returns, then a sum."""
     graph = row.graph
     state = component.state
     weights = np.asarray(state["output"]["weights"], dtype=np.float64)
@@ -143,5 +143,5 @@ def mlp_classifier(component: Component, row: Row) -> Answer:
 
 @translates("continual.AGEM", "continual.DERPlusPlus", "continual.EWC", "continual.LwF", "continual.SI")
 def guided_network(component: Component, row: Row) -> Answer:
-    """The network; what guides its steps does not predict."""
+    """The network alone; the state that controls its steps does not affect predictions."""
     return _class_network(component.parameters["model"]["parameters"], component.state["network"], row)

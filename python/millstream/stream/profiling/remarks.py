@@ -17,7 +17,7 @@ __all__ = ["Remark", "remark_on", "remark_on_target"]
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _QUOTED_NUMBER = re.compile(r"""\s*(['"])[+-]?(\d+\.?\d*|\.\d+)\1\s*""")
-#: Thousands with a separator, which are no decimal commas: "1,234", "1,234.5".
+#: Numbers with thousands separators, which are not decimal commas: "1,234", "1,234.5".
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*")
 #: Numbers with a currency, a percent sign or another unit.
 _WITH_UNIT = re.compile(r"\s*[^\w\s,.+-]?\s*[+-]?\d+(,\d{3})*(\.\d+)?\s*([^\w\s,.+-]|[A-Za-z]{1,3})?\s*")
@@ -32,7 +32,7 @@ _NAMED = 3
 #: Number of rows from which few integers may be codes.
 _ROWS = 200
 
-#: Numbers of which some may have separators of thousands.
+#: Numbers, some of which may have thousands separators.
 _GROUPED = re.compile(r"\s*[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d+)?\s*")
 
 #: Number of different values from which numbers with a unit are not names of categories, such as "1 L".
@@ -103,7 +103,7 @@ def _remark_on_strings(column: ColumnProfile, name: str) -> Remark | None:
     numbers = _fraction(column, _NUMBER, total)
     if numbers >= _MOST and numbers < 1:
         others, shown = _others(column, _NUMBER)
-        message = f"{100 * numbers:.3g} % of {name} are numbers, but it is read as strings; not: {shown}"
+        message = f"{100 * numbers:.3g} % of {name} are numbers, but it is read as strings because of {shown}"
         return Remark(name, message, _option_for(others, name))
     if numbers == 1 and column.stated not in ("nominal", "text"):
         return Remark(name, f"{name} has only numbers but is read as strings", f"--types {name}=number")
@@ -111,8 +111,8 @@ def _remark_on_strings(column: ColumnProfile, name: str) -> Remark | None:
         return _remark_on_dates(column, name)
     if column.different >= _UNITS and numbers < _MOST and _unit(column, total):
         example = quoted(next(value for value in column.counts if _WITH_UNIT.fullmatch(value)))
-        message = f"{name} has numbers with a sign or a unit ({example}) and is read as strings"
-        return Remark(name, message, "remove it from the file")
+        message = f"{name} has numbers with a symbol or a unit ({example}) and is read as strings"
+        return Remark(name, message, "remove the symbol or unit from the file")
     return None
 
 
@@ -126,20 +126,18 @@ def _unit(column: ColumnProfile, total: int) -> bool:
 
 
 def _remark_on_thousands(column: ColumnProfile, name: str) -> Remark:
-    """A remark on commas between thousands, or of which it cannot be known whether they are decimal commas."""
+    """A remark on commas that separate thousands, or that may be decimal commas or separators."""
     found = [value.strip() for value in column.counts if _THOUSANDS.fullmatch(value)]
     message = f"{name} is read as strings because its numbers have a comma ({quoted(found[0])})"
     if any("." in value or value.count(",") > 1 for value in found):
-        return Remark(name, message, "remove the separators of thousands from the file")
-    return Remark(
-        name, message, "if it is a decimal comma, try --option decimal=, and otherwise remove it from the file"
-    )
+        return Remark(name, message, "remove the thousands separators from the file")
+    return Remark(name, message, "remove it from the file, or, if it is a decimal comma, try --option decimal=,")
 
 
 def _remark_on_commas(column: ColumnProfile, name: str, what: str) -> Remark:
     """A remark on decimal commas; values that are no numbers need an option of their own."""
     others, shown = _others(column, _COMMA_NUMBER, _NUMBER)
-    message = f"{what} because its numbers have a comma" + (f"; not: {shown}" if others else "")
+    message = f"{what} because its numbers have a comma" + (f"; other values: {shown}" if others else "")
     option = "try --option decimal=,"
     return Remark(name, message, f"{option} {_option_for(others, name)}" if others else option)
 
