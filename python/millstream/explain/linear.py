@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from millstream import _core
+from millstream._native import Native
 from millstream._per_model import PerModel
 from millstream.explain.explanation import Explanation
 from millstream.roles import CLASSIFIER, REGRESSOR, role_of
@@ -52,7 +53,7 @@ layouts: PerModel[Layout] = PerModel(most=1024)
 
 def layout_of(model: Any) -> Layout | None:
     """The layout of a compiled model; None for others."""
-    if not isinstance(model, _core.Model):
+    if not isinstance(model, Native):
         return None
     found = layouts.get(model)
     if found is None:

@@ -289,7 +289,7 @@ def _shapley(
         parts = _all_subsets(ask, x, rows)
         return base, whole, parts, {}, "exact Shapley"
     pairs = max(2, n_permutations // 2)
-    if background is None and 2 * pairs * len(names) ** 2 <= _KEPT_CELLS:
+    if background is None and type(seed) is int and 2 * pairs * len(names) ** 2 <= _KEPT_CELLS:
         gains = _gains_of_subsets(ask, x, pairs, seed)
     else:
         gains = _gains_over_rows(ask, x, rows, pairs, seed)
