@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import gc
 import math
 import pickle
 from typing import Any
@@ -23,10 +26,14 @@ from millstream import (
     neighbors,
     optim,
     preprocessing,
+    registry,
     tree,
 )
+from millstream._per_model import PerModel
 from millstream.base import Classifier, Regressor
 from millstream.errors import InvalidType, InvalidValue, UnknownName
+from millstream.explain import linear, one
+from millstream.stream import feature_names
 
 ROWS = [
     ({"hour": float(i % 24), "day": float(i % 7), "carrier": "abc"[i % 3]}, (i * 7) % 24 > 15 - 4 * (i % 3 == 0))
@@ -405,3 +412,133 @@ def test_a_linear_model_that_is_certain_is_explained_exactly():
     # For the other class, all contributions have the opposite sign.
     other = model.explain_one(x, False)
     assert other.contributions["a"] == pytest.approx(-found.contributions["a"])
+
+
+# What is kept between explanations.
+
+
+def told(why):
+    return why.label, why.scale, why.method, why.base, why.prediction, list(why.contributions.items()), why.values
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        lambda: tree.HoeffdingTreeClassifier(grace_period=50),
+        lambda: tree.HoeffdingAdaptiveTreeClassifier(grace_period=50),
+        lambda: tree.HoeffdingTreeRegressor(grace_period=50),
+        lambda: forest.ARFClassifier(n_models=3, seed=1),
+    ],
+)
+def test_explanations_follow_learning(make):
+    model = make()
+    seen = []
+    for start in range(0, 1500, 150):
+        taught(model, ROWS[start : start + 150])
+        seen.append(told(model.explain_one(X)))
+        assert seen[-1] == told(model.explain_one(X))
+        # A copy has never been explained.
+        assert seen[-1] == told(model.copy().explain_one(X))
+        model.learn_one(X, start % 20 == 0)
+        assert told(model.explain_one(X)) == told(model.copy().explain_one(X))
+    assert len({str(each) for each in seen}) == len(seen)
+
+
+def test_the_explanation_of_a_tree_follows_a_return_to_an_earlier_state():
+    model = taught(tree.HoeffdingTreeClassifier(grace_period=50), ROWS[:700])
+    before = model.copy()
+    model.learn_one(X, True)
+    first = model.explain_one(X, True)
+    model._copy_from(before)
+    model.learn_one(X, False)
+    # As many examples as before, but others.
+    second = model.explain_one(X, True)
+    assert told(second) == told(model.copy().explain_one(X, True))
+    assert second.share < first.share
+
+
+@pytest.mark.parametrize("learner", sorted(linear.LEARNERS))
+def test_linear_models_are_explained_as_by_the_test_for_additivity(learner, monkeypatch):
+    numeric = [({"hour": x["hour"], "day": x["day"], "late": float(y)}, y) for x, y in ROWS[:400]]
+    for transformer in (None, *sorted(linear.TRANSFORMERS)):
+        model = registry.build({"name": learner})
+        if transformer is not None:
+            model = registry.build({"name": transformer}) | model
+        taught(model, numeric, float if isinstance(model, Regressor) else bool)
+        assert linear.layout_of(model).additive == model.role
+        for x in (numeric[3][0], numeric[17][0], {}, {"day": 2.0, "unknown": 1.0}):
+            found = model.explain_one(x)
+            with monkeypatch.context() as patch:
+                patch.setattr(linear, "explained", lambda *_: None)
+                tested = model.explain_one(x)
+            assert (found.label, found.scale, found.method) == (tested.label, tested.scale, tested.method)
+            assert found.contributions == pytest.approx(tested.contributions, rel=1e-9, abs=1e-9)
+            assert (found.base, found.prediction) == pytest.approx((tested.base, tested.prediction))
+
+
+def test_a_linear_model_with_its_own_verb_is_tested_for_additivity():
+    class Own(linear_model.LinearRegression):
+        """Predicts the product of a and b."""
+
+        def predict_one(self, x):
+            return x.get("a", 0.0) * x.get("b", 0.0)
+
+    assert linear.layout_of(Own()).additive is None
+    assert Own().explain_one({"a": 2.0, "b": 3.0}).contributions == {"a": 3.0, "b": 3.0}
+    # Counts have no additive link: the sum of the contributions is not the prediction.
+    counts = linear_model.LinearRegression(loss="poisson")
+    taught(counts, [({"a": float(i % 3), "b": float(i % 2)}, i % 3 + i % 2) for i in range(300)])
+    assert counts.explain_one({"a": 2.0, "b": 1.0}).method == "exact Shapley"
+
+
+def test_an_explained_model_may_be_given_names_of_columns():
+    model = taught(linear_model.LogisticRegression(), [({0: float(i % 5), 1: 1.0}, i % 5 > 2) for i in range(100)])
+    assert set(model.explain_one({0: 4.0, 1: 1.0}).contributions) == {0, 1}
+    model.feature_names = feature_names._restored({0: ["size"], 1: ["weight"]})
+    assert set(model.explain_one({0: 4.0, 1: 1.0}).contributions) == {"size", "weight"}
+
+
+def test_a_subset_of_features_is_predicted_once():
+    asked = []
+
+    class Counted(Many):
+        """Records its examples."""
+
+        def predict_one(self, x):
+            asked.append(frozenset(x))
+            return super().predict_one(x)
+
+    x = {i: float(i % 3 + 1) for i in range(9)}
+    why = Counted().explain_one(x)
+    # The test for additivity has asked for some of them already.
+    assert len(asked) <= len(set(asked)) + 6
+    gains = one._gains_over_rows(Many().predict_one, x, [{}], 32, 0)
+    assert (one._gains_of_subsets(Many().predict_one, x, 32, 0) == gains).all()
+    assert list(why.contributions.values()) == sorted(gains.mean(axis=0).tolist(), key=lambda size: -abs(size))
+
+
+def test_an_explanation_sorts_its_contributions_when_they_are_read():
+    model = taught(linear_model.LogisticRegression())
+    why, other = model.explain_one(X, True), model.explain_one(X, True)
+    restored = pickle.loads(pickle.dumps(other))
+    assert "contributions" not in vars(why)
+    assert why == restored == copy.deepcopy(why)
+    sizes = list(map(abs, why.contributions.values()))
+    assert sizes == sorted(sizes, reverse=True)
+    assert dataclasses.replace(why, scale="score").errors == dict.fromkeys(why.contributions, 0.0)
+    with pytest.raises(AttributeError, match="no attribute 'share'"):
+        _ = why.share
+
+
+def test_values_are_kept_for_the_models_that_exist():
+    kept: PerModel[int] = PerModel(most=3)
+    models = [linear_model.LogisticRegression() for _ in range(5)]
+    for place, model in enumerate(models):
+        kept.set(model, place)
+    assert [kept.get(model) for model in models] == [None, None, 2, 3, 4]
+    kept.drop(models[3])
+    assert kept.get(models[3]) is None
+    del model, models
+    gc.collect()
+    assert len(kept) == 0

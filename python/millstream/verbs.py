@@ -6,6 +6,7 @@ call those for one row; compiled models have their own (see `_native.py`).
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +35,14 @@ Label: TypeAlias = bool | int | str
 
 def _undefined(model: Any, verb: str) -> NotImplementedError:
     return NotImplementedError(f"{type(model).__name__} does not define {verb}")
+
+
+@functools.cache
+def _explainer() -> Any:
+    """`explain.explain_one`, which imports the models."""
+    from millstream.explain.one import explain_one
+
+    return explain_one
 
 
 class Learns:
@@ -149,9 +158,7 @@ class Explains:
         `label` is the class to explain, by default the predicted one; the options are those of
         `explain.explain_one`.
         """
-        from millstream.explain.one import explain_one
-
-        return explain_one(self, x, label, **options)
+        return _explainer()(self, x, label, **options)
 
     def debug_one(self, x: Features) -> str:
         """The explanation as a string: `explain_one` under River's name."""

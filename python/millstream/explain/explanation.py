@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream._echo import plain, visible
 from millstream.evaluate.frames import frame, table
@@ -50,6 +50,39 @@ class Explanation:
     values: dict[Any, Any] = field(default_factory=dict)
     #: "additive" and "exact Shapley" are exact, "sampled Shapley" is an estimate.
     method: str = "additive"
+
+    @classmethod
+    def _additive(
+        cls, label: Any, scale: str, base: float, prediction: float, parts: list[float], values: dict[Any, Any]
+    ) -> Explanation:
+        """Exact contributions in the order of the values; they are sorted when they are read."""
+        told = object.__new__(cls)
+        told.__dict__.update(
+            label=label, scale=scale, base=base, prediction=prediction, values=values, _parts=parts
+        )
+        return told
+
+    def _sort(self) -> None:
+        """Create the contributions and errors that are not created yet."""
+        own = self.__dict__
+        if (parts := own.get("_parts")) is not None:
+            named = zip(own["values"], parts, strict=True)
+            own["contributions"] = dict(sorted(named, key=lambda pair: abs(pair[1]), reverse=True))
+            own["errors"] = dict.fromkeys(own["contributions"], 0.0)
+            own.pop("_parts", None)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("contributions", "errors"):
+                self._sort()
+                if name in self.__dict__:
+                    return self.__dict__[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._sort()
+        return dict(self.__dict__)
 
     @property
     def title(self) -> str:

@@ -17,20 +17,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from millstream import _core
 from millstream._echo import quoted
 from millstream._feature_names import column_name, names_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError, UnknownName
+from millstream.explain import linear
 from millstream.explain.explanation import Explanation
+from millstream.explain.linear import TOLERANCE, layout_of, layouts, logistic
 from millstream.roles import ANOMALY_DETECTOR, CLASSIFIER, REGRESSOR, role_of
 
 __all__ = ["explain_one"]
 
-#: Maximum number of features with exact Shapley values, and relative tolerance of the test for additivity.
-_EXACT, _TOLERANCE = 6, 1e-6
+#: Maximum number of features with exact Shapley values.
+_EXACT = 6
+#: Maximum number of subsets times features for which sampled orders are kept.
+_KEPT_CELLS = 500_000
 #: Probabilities closer to 0 or 1 have no reliable logarithm.
 _LEAST = 1e-15
 
@@ -85,13 +92,14 @@ def explain_one(
     Štrumbelj, E. and Kononenko, I. (2014). Explaining prediction models and individual predictions with feature
     contributions. Knowledge and Information Systems 41.
     """
-    if (split := _hashed(model)) is not None:
+    layout = layouts.get(model) or layout_of(model)
+    if (layout is None or layout.may_hash) and (split := _hashed(model)) is not None:
         before, learner = split
         hashed = _through(before, x)
         rows = None if background is None else [_through(before, row) for row in background]
         options: dict[str, Any] = {"background": rows, "n_permutations": n_permutations, "seed": seed}
         return explain_one(learner, hashed, label, **options)
-    if not isinstance(x, Mapping):
+    if type(x) is not dict and not isinstance(x, Mapping):
         raise InvalidType(f"explain_one: x must be a dict of features, got {type(x).__name__}")
     if isinstance(n_permutations, bool) or not isinstance(n_permutations, int) or n_permutations < 2:
         raise InvalidValue(f"explain_one: n_permutations must be an integer >= 2, got {quoted(n_permutations)}")
@@ -100,6 +108,10 @@ def explain_one(
         raise InvalidValue("explain_one: background must have rows, got none")
     x = dict(x)
     names = names_of(model)
+    if names is None and rows is None and layout is not None and layout.additive is not None:
+        known = linear.explained(model, layout.additive, x, label)
+        if known is not None:
+            return known
     if names is not None:
         # A model of hashed rows knows its columns by number.
         x = {int(name) if isinstance(name, str) and name.isdigit() else name: value for name, value in x.items()}
@@ -178,13 +190,20 @@ def _explained(
     )
 
 
+def _itself(known: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    return known
+
+
 def _question(model: Any, x: dict[Any, Any], label: Any) -> tuple[Ask, Ask | None, Any, str]:
     """The explained number as a function of an example, also as a logarithm for classes; the class, and words."""
     role = role_of(model)
+    # A class written in Python may change or keep its example.
+    compiled = isinstance(model, _core.Model) and type(model).__module__.startswith("millstream.")
+    row: Callable[[Mapping[Any, Any]], Mapping[Any, Any]] = _itself if compiled else dict
     if role is REGRESSOR:
-        return lambda known: float(model.predict_one(dict(known)) or 0.0), None, None, "number"
+        return lambda known: float(model.predict_one(row(known)) or 0.0), None, None, "number"
     if role is ANOMALY_DETECTOR:
-        return lambda known: float(model.score_one(dict(known))), None, None, "score"
+        return lambda known: float(model.score_one(row(known))), None, None, "score"
     if role is not CLASSIFIER:
         words = "model must be a classifier, a regressor or an anomaly detector"
         raise InvalidType(f"explain_one: {words}, got {type(model).__name__}")
@@ -196,13 +215,13 @@ def _question(model: Any, x: dict[Any, Any], label: Any) -> tuple[Ask, Ask | Non
         raise UnknownName(f"explain_one: label must be one of the classes {known}, got {quoted(label)}")
 
     def probability(known: Mapping[Any, Any]) -> float:
-        return float(model.predict_proba_one(dict(known)).get(label, 0.0))
+        return float(model.predict_proba_one(row(known)).get(label, 0.0))
 
     if (margin := _margin(model, x, probabilities.get(label, 0.0))) is not None:
         return probability, margin, label, "probability"
 
     def logarithm(known: Mapping[Any, Any]) -> float:
-        told = model.predict_proba_one(dict(known))
+        told = model.predict_proba_one(row(known))
         own = told.get(label, 0.0)
         if len(told) <= 2:
             rest = sum(value for name, value in told.items() if name != label)
@@ -227,17 +246,13 @@ def _margin(model: Any, x: dict[Any, Any], probability: float) -> Ask | None:
         about_nothing = model.predict_proba_one({})
     except MillstreamError:
         return None
-    if not math.isfinite(score) or abs(score) < _TOLERANCE or len(about_nothing) != 2:
+    if not math.isfinite(score) or abs(score) < TOLERANCE or len(about_nothing) != 2:
         return None
     for sign in (1.0, -1.0):
-        agrees = abs(_logistic(sign * score) - probability) <= _LEAST + 1e-9 * probability
-        if agrees and any(abs(_logistic(sign * nothing) - each) <= 1e-9 for each in about_nothing.values()):
+        agrees = abs(logistic(sign * score) - probability) <= _LEAST + 1e-9 * probability
+        if agrees and any(abs(logistic(sign * nothing) - each) <= 1e-9 for each in about_nothing.values()):
             return lambda known: sign * float(model.score_one(dict(known)))
     return None
-
-
-def _logistic(score: float) -> float:
-    return 1.0 / (1.0 + math.exp(-score)) if score >= 0 else math.exp(score) / (1.0 + math.exp(score))
 
 
 def _log_scale(model: Any) -> str:
@@ -250,7 +265,7 @@ def _additive(ask: Ask, x: dict[Any, Any]) -> tuple[float, float, dict[Any, floa
     base, whole = ask({}), ask(x)
     if not math.isfinite(base) or not math.isfinite(whole):
         return None
-    allowed = _TOLERANCE * (1.0 + abs(base) + abs(whole))
+    allowed = TOLERANCE * (1.0 + abs(base) + abs(whole))
     parts = {}
     for name, value in x.items():
         first = ask({name: value}) - base
@@ -273,20 +288,11 @@ def _shapley(
     if len(names) <= _EXACT:
         parts = _all_subsets(ask, x, rows)
         return base, whole, parts, {}, "exact Shapley"
-    random = np.random.default_rng(seed)
     pairs = max(2, n_permutations // 2)
-    gains = np.zeros((pairs, len(names)))
-    for pair in range(pairs):
-        order = random.permutation(len(names))
-        row = rows[int(random.integers(len(rows)))]
-        for each in (order, order[::-1]):
-            known = dict(_without(row, names))
-            before = ask(known)
-            for place in each.tolist():
-                known[names[place]] = x[names[place]]
-                after = ask(known)
-                gains[pair, place] += (after - before) / 2.0
-                before = after
+    if background is None and type(seed) is int and 2 * pairs * len(names) ** 2 <= _KEPT_CELLS:
+        gains = _gains_of_subsets(ask, x, pairs, seed)
+    else:
+        gains = _gains_over_rows(ask, x, rows, pairs, seed)
     means = gains.mean(axis=0)
     errors = gains.std(axis=0, ddof=1) / math.sqrt(pairs)
     if background is not None:
@@ -299,6 +305,60 @@ def _shapley(
         dict(zip(names, errors.tolist(), strict=True)),
         "sampled Shapley",
     )
+
+
+class _Orders(NamedTuple):
+    """Sampled orders of features: their distinct subsets, and the subsets before and after each step."""
+
+    #: A byte per feature, 1 if the subset has it.
+    subsets: list[bytes]
+    #: Indices by pair, order and feature: of the subset to which the feature is added, and of that with it.
+    before: Any
+    after: Any
+
+
+@lru_cache(maxsize=8)
+def _orders(count: int, pairs: int, seed: int) -> _Orders:
+    """The orders depend on no model, so they are drawn once."""
+    random = np.random.default_rng(seed)
+    numbers = {0: 0}
+    before, after = np.zeros((2, pairs, 2, count), dtype=np.int64)
+    for pair in range(pairs):
+        order = random.permutation(count).tolist()
+        for turn, each in enumerate((order, order[::-1])):
+            known = last = 0
+            for place in each:
+                known |= 1 << place
+                number = numbers.setdefault(known, len(numbers))
+                before[pair, turn, place], after[pair, turn, place] = last, number
+                last = number
+    return _Orders([bytes(known >> place & 1 for place in range(count)) for known in numbers], before, after)
+
+
+def _gains_of_subsets(ask: Ask, x: dict[Any, Any], pairs: int, seed: int) -> Any:
+    """The gain of each feature by pair of orders; a subset that occurs in several orders is predicted once."""
+    orders, given = _orders(len(x), pairs, seed), list(x.items())
+    values = np.array([ask(dict(compress(given, subset))) for subset in orders.subsets])
+    gains = (values[orders.after] - values[orders.before]) / 2.0
+    return gains[:, 0] + gains[:, 1]
+
+
+def _gains_over_rows(ask: Ask, x: dict[Any, Any], rows: Sequence[Mapping[Any, Any]], pairs: int, seed: int) -> Any:
+    """The gain of each feature by pair of orders, with a random row of the background for each pair."""
+    random, names = np.random.default_rng(seed), list(x)
+    gains = np.zeros((pairs, len(names)))
+    for pair in range(pairs):
+        order = random.permutation(len(names))
+        row = rows[int(random.integers(len(rows)))]
+        for each in (order, order[::-1]):
+            known = dict(_without(row, names))
+            before = ask(known)
+            for place in each.tolist():
+                known[names[place]] = x[names[place]]
+                after = ask(known)
+                gains[pair, place] += (after - before) / 2.0
+                before = after
+    return gains
 
 
 def _without(row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:

@@ -121,7 +121,7 @@ def explain(
     while not node.leaf:
         value = _given(x, node.feature)
         branch = _taken(node, value)
-        node = structure.nodes[branch.child]
+        node = structure.child(node, branch)
         # An empty leaf does not change the prediction.
         share = structure.share(node, code) if node.estimate.weight > 0.0 else before
         steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.index))

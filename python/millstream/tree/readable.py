@@ -7,6 +7,7 @@ from typing import Any
 
 from millstream._echo import quoted
 from millstream._native import Native
+from millstream._per_model import PerModel
 from millstream.base import Features
 from millstream.errors import InvalidType
 from millstream.explain.explanation import Explanation
@@ -14,7 +15,7 @@ from millstream.explain.one import explain_one
 from millstream.roles import CLASSIFIER
 from millstream.tree.explanation import explain
 from millstream.tree.rules import Rules, rules_of
-from millstream.tree.structure import TreeStructure
+from millstream.tree.structure import PathStructure, TreeStructure, sums_up
 from millstream.tree.tables import importances, nodes_frame, splits_frame
 from millstream.tree.tree_plot import Drawing
 
@@ -22,6 +23,9 @@ __all__ = ["ReadableTree"]
 
 #: Above this number of bytes, a notebook shows no drawing unless requested: reading the tree would take seconds.
 _LARGEST = 300_000_000
+#: Maximum number of nodes of a tree whose structure is kept for the next explanation.
+_MOST_KEPT = 5000
+_kept: PerModel[tuple[int, TreeStructure]] = PerModel(most=64)
 
 
 #: River's parameters without a counterpart here.
@@ -63,6 +67,40 @@ class ReadableTree(Native):
         """The nodes of the tree."""
         labels = self._labels() if self.role is CLASSIFIER else ()
         return TreeStructure(self.inspect(), labels, self.features, type(self).__name__)
+
+    def _paths(self) -> TreeStructure:
+        """The structure for explanations, which is kept until the tree changes."""
+        learned = self.learned
+        kept = _kept.get(self)
+        if kept is not None and kept[0] == learned:
+            return kept[1]
+        report = self.inspect()
+        if sums_up(report):
+            return self._structure()
+        of_classes = self.role is CLASSIFIER
+        labels = self._labels() if of_classes else ()
+        paths = PathStructure(report, labels, self.features, type(self).__name__, of_classes)
+        if len(report["nodes"]) <= _MOST_KEPT and self.learned == learned:
+            _kept.set(self, (learned, paths))
+        return paths
+
+    # The number of learned examples tells whether the tree has changed, except by these.
+
+    def _build(self, description: str) -> None:
+        super()._build(description)
+        _kept.drop(self)
+
+    def _load(self, source: Any) -> None:
+        super()._load(source)
+        _kept.drop(self)
+
+    def _copy_from(self, other: Any) -> None:
+        super()._copy_from(other)
+        _kept.drop(self)
+
+    def _merge(self, other: Any, base: Any = None) -> None:
+        super()._merge(other, base)
+        _kept.drop(self)
 
     def draw(
         self,
@@ -154,7 +192,7 @@ class ReadableTree(Native):
             return explain_one(self, x, label, **options)
         predicted = self.predict_one(x)
         probabilities = self.predict_proba_one(x) if self.role is CLASSIFIER else None
-        return explain(self._structure(), x, label, predicted, probabilities)
+        return explain(self._paths(), x, label, predicted, probabilities)
 
     @property
     def feature_importances(self) -> dict[Any, float]:

@@ -15,6 +15,7 @@ __all__ = [
     "Branch",
     "Estimate",
     "Node",
+    "PathStructure",
     "TreeStructure",
     "amount",
     "class_name",
@@ -22,6 +23,7 @@ __all__ = [
     "percent",
     "plain",
     "short",
+    "sums_up",
 ]
 
 
@@ -108,12 +110,7 @@ class TreeStructure:
         features: Iterable[Any] = (),
         title: str = "tree",
     ) -> None:
-        self.title = plain(title)
-        self.learned = int(report.get("learned", 0))
-        self.labels = list(labels)
-        self.features = list(features)
-        self._names = {str(name): name for name in reversed(self.features)}
-        every = {int(node["node"]): node for node in report["nodes"]}
+        every = self._begin(report, labels, features, title)
         self.root = self._node(every, next(iter(every)), None, 0)
         self.nodes: dict[int, Node] = {}
         waiting = [self.root]
@@ -126,6 +123,21 @@ class TreeStructure:
         self.of_classes = all("mean" not in node.report for node in self.nodes.values())
         for node in reversed(self.nodes.values()):
             self._sum_up(node)
+
+    def _begin(
+        self, report: Mapping[str, Any], labels: Iterable[Any], features: Iterable[Any], title: str
+    ) -> dict[int, Any]:
+        """Set what does not depend on the nodes; the reports of the nodes by index."""
+        self.title = plain(title)
+        self.learned = int(report.get("learned", 0))
+        self.labels = list(labels)
+        self.features = list(features)
+        self._names = {str(name): name for name in reversed(self.features)}
+        return {int(node["node"]): node for node in report["nodes"]}
+
+    def child(self, node: Node, branch: Branch) -> Node:
+        """The node at the end of a branch."""
+        return self.nodes[branch.child]
 
     def _node(self, every: Mapping[int, Any], index: int, parent: int | None, depth: int) -> Node:
         report = every[index]
@@ -243,6 +255,42 @@ class TreeStructure:
             f"split at example {split['learned']:,} with {amount(split['weight'])} in the leaf: "
             f"merit {short(split['merit'], 3)}{beside}; bound {short(split['bound'], 3)}, {how}"
         )
+
+
+class PathStructure(TreeStructure):
+    """A structure that reads a node when an example reaches it.
+
+    `nodes` has only these. Splits must have counts or means of their own: see `sums_up`.
+    """
+
+    def __init__(
+        self,
+        report: Mapping[str, Any],
+        labels: Iterable[Any],
+        features: Iterable[Any],
+        title: str,
+        of_classes: bool,
+    ) -> None:
+        self._every = self._begin(report, labels, features, title)
+        self.root = self._node(self._every, next(iter(self._every)), None, 0)
+        self.nodes = {self.root.index: self.root}
+        self.of_classes = of_classes
+
+    def child(self, node: Node, branch: Branch) -> Node:
+        """The node at the end of a branch."""
+        found = self.nodes.get(branch.child)
+        if found is None:
+            found = self._node(self._every, branch.child, node.index, node.depth + 1)
+            self.nodes[branch.child] = found
+        return found
+
+
+def sums_up(report: Mapping[str, Any]) -> bool:
+    """Whether a split has no numbers of its own, so that they are summed up from the nodes below."""
+    return any(
+        not node.get("counts") and node.get("mean") is None and not node.get("leaf", node.get("feature") is None)
+        for node in report["nodes"]
+    )
 
 
 def _estimate(report: Any) -> Estimate | None:
