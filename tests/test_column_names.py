@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from millstream import compose, evaluate, feature_extraction, linear_model, preprocessing, stream
+from millstream._feature_names import column_name
 from millstream.errors import InvalidType, InvalidValue
 
 ROWS: list[tuple[dict[str, Any], bool]] = [
@@ -142,3 +143,8 @@ def test_states_results_and_reports_have_names() -> None:
     words = feature_extraction.HashingVectorizer(names=True) | linear_model.LogisticRegression("adaptive")
     words.learn_many(text, [True, False] * 20)
     assert set(words["LogisticRegression"].weights) == {"good", "film", "bad"}
+
+
+def test_digits_that_are_no_number_are_names() -> None:
+    assert column_name({2: "a=b"}, "2") == "a=b"
+    assert column_name({2: "a=b"}, "\u00b2") == "\u00b2"

@@ -207,11 +207,16 @@ def test_a_search_is_continued_and_bad_input_changes_nothing() -> None:
     for arguments, words in [
         ({"delta": 0.0}, "delta must be in"),
         ({"tolerance": -1.0}, "tolerance must be"),
-        ({"reward_range": (1, 0)}, "reward_range must be"),
+        ({"reward_range": (1, 0)}, "reward_range must be a lowest and"),
+        ({"reward_range": 5}, "reward_range must be two numbers, got int 5"),
+        ({"reward_range": (0, 1, 2)}, "reward_range must be two numbers, got"),
+        ({"reward_range": (0, "a")}, "reward_range must be a number, got str 'a'"),
         ({"max_pending": 0}, "max_pending must be"),
     ]:
         with pytest.raises((InvalidType, InvalidValue), match=words):
             bandit.BestArm(**arguments)
+    with pytest.raises(InvalidValue, match=r"the action must be one of 'a', got \[1\]"):
+        bandit.BestArm(actions=["a"]).learn_one(action=[1], reward=1.0)  # type: ignore[arg-type]
 
 
 def test_a_search_is_a_policy() -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from millstream import linear_model, preprocessing
+from millstream import bandit, linear_model, preprocessing
+from millstream.bandit.base import lock_of
 from millstream.errors import InvalidValue, MillstreamError
 from streams import numeric
 
@@ -155,3 +159,30 @@ def test_a_reading_ends_at_a_fork(tmp_path: Path, ending: str, how: str) -> None
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, path, how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_policy_that_a_thread_was_using_works_in_a_forked_process() -> None:
+    policy = bandit.BestArm(actions=["a", "b"])
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock_of(policy):
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads and fork
+        child = os.fork()
+    if child == 0:
+        # A child that waits for ever is ended by the alarm.
+        signal.alarm(5)
+        policy.learn_one(policy.decide_one().id, 1.0)
+        os._exit(0 if policy.learned == 1 else 1)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    thread.join()
+    assert status == 0

@@ -22,6 +22,7 @@ from millstream import (
     sketch,
     stats,
     synth,
+    time_series,
     tree,
 )
 from millstream.errors import InvalidType, InvalidValue
@@ -294,6 +295,30 @@ def test_metrics_of_several_outputs_by_hand_and_as_in_river():
     each = metrics.multioutput.PerOutput(metrics.MAE())
     each.update({"a": 1.0}, {"a": 3.0})
     assert each.get()["a"].get() == 2.0
+
+
+def test_a_row_of_which_one_output_cannot_be_scored_changes_nothing():
+    for metric in (
+        metrics.multioutput.MicroAverage(metrics.MAE()),
+        metrics.multioutput.MacroAverage(metrics.MAE()),
+        metrics.multioutput.PerOutput(metrics.MAE()),
+        metrics.multioutput.SampleAverage(metrics.MAE()),
+    ):
+        metric.update({"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 3.0})
+        before = repr(metric)
+        with pytest.raises(InvalidType, match="must be a number, got str 'x'"):
+            metric.update({"a": 1.0, "c": "x"}, {"a": 9.0, "c": 1.0})
+        assert repr(metric) == before
+    matrix = metrics.multioutput.MultiLabelConfusionMatrix()
+    with pytest.raises(InvalidType, match="must be a bool, int or str"):
+        matrix.update({"a": True, "b": [1]}, {"a": True, "b": True})
+    assert matrix.data == {}
+    ahead = time_series.HorizonMetric(metrics.MAE())
+    with pytest.raises(InvalidType, match="must be a number, got str 'x'"):
+        ahead.update([1.0, "x"], [2.0, 2.0])
+    assert ahead.get() == []
+    with pytest.raises(InvalidType, match="HorizonMetric: metric must be a metric, got 5"):
+        time_series.HorizonMetric(5)
 
 
 def test_a_forecast_is_scored_with_the_value_it_is_for():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,35 @@ def test_bad_messages_and_rows_are_set_aside(address: str, tmp_path: Path) -> No
     assert done.dead_letters[0].data == b"noise"
 
 
+def test_numbers_that_json_lacks_do_not_stop_the_feed(address: str, tmp_path: Path) -> None:
+    tables = [
+        arrow.table({"x": [1.0, math.inf, math.nan, 2.0], "y": [1.0, 2.0, 3.0, -math.inf], "w": [1.0] * 4}),
+        arrow.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [1.0, math.inf]}),
+    ]
+    writer = writing(address, tables)
+    with serve.Server(linear_model.LinearRegression(), data=tmp_path / "data", port=0) as server:
+        source = stream.read_socket(address, target="y", weight="w", idle=2)
+        done = serve.feed(source, serve.Client(server.url), "model")
+        writer.join()
+        # NaN is a missing value.
+        assert served(server).learned == 3
+    assert (done.messages, done.rows, done.fates) == (2, 6, {"learned": 3})
+    assert [letter.reason for letter in done.dead_letters] == [
+        "row 1: x: 'x' must be a finite number",
+        "row 3: y: must be a finite number, got -inf",
+        "row 1: weight: must be a finite number, got inf",
+    ]
+
+
+def test_decimal_targets_are_numbers(address: str, tmp_path: Path) -> None:
+    writer = writing(address, [arrow.table({"x": [1.0, 2.0], "y": [Decimal("1.5"), Decimal("2.5")]})])
+    with serve.Server(Slow(), data=tmp_path / "data", port=0) as server:
+        done = serve.feed(stream.read_socket(address, target="y"), serve.Client(server.url), "model", limit=2)
+        writer.join()
+        assert served(server).sum == 4.0
+    assert done.fates == {"learned": 2}
+
+
 def test_models_without_labels_and_messages_without_offsets(address: str, tmp_path: Path) -> None:
     import socket
 
@@ -220,3 +251,7 @@ def test_wrong_calls_have_one_line(address: str) -> None:
         serve.feed(source, "http://127.0.0.1:1", "model")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="every must be at least 0 seconds, got -1"):
         serve.feed(source, client, "model", every=-1)
+    with pytest.raises(InvalidValue, match="limit must be an integer >= 0 or None, got 'a'"):
+        serve.feed(source, client, "model", limit="a")  # type: ignore[arg-type]
+    with pytest.raises(InvalidType, match=r"stop must be a threading.Event, got int 5"):
+        serve.feed(source, client, "model", stop=5)  # type: ignore[arg-type]

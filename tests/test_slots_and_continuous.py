@@ -161,6 +161,8 @@ def test_a_price_is_learned_by_context(settings: Any) -> None:
 
 
 def test_continuous_actions_are_continued_and_bad_input_changes_nothing() -> None:
+    with pytest.raises(InvalidType, match="Continuous: reward_range must be two numbers, got int 5"):
+        bandit.Continuous(0.0, 1.0, 0.1, reward_range=5)  # type: ignore[arg-type]
     policy = bandit.Continuous(0.0, 1.0, 0.1, reward_range=[0, 1], max_pending=2, seed=3)
     first = policy.decide_one({"a": 1.0})
     decision = policy.decide_one([1.0, 2.0])

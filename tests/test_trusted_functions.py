@@ -115,7 +115,7 @@ def test_a_tokenizer_is_a_function_too(tmp_path):
         millstream.load(tmp_path / "model.ms")
 
 
-@pytest.mark.parametrize("trusted", [3, [3], None, [None]])
+@pytest.mark.parametrize("trusted", [3, [3], None, [None], [str.lower]])
 def test_trusted_must_be_functions_or_paths(trusted):
     data = (compose.Func(area) | linear_model.LogisticRegression()).to_bytes()
     with pytest.raises(InvalidType, match="trusted must be functions or their import paths"):

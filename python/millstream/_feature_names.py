@@ -35,7 +35,7 @@ def name_steps(steps: Sequence[Any]) -> None:
 
 def column_name(names: Any, column: Any) -> Any:
     """The name of a hashed column; the column itself if it has none."""
-    is_column = isinstance(column, int) or (isinstance(column, str) and column.isdigit())
+    is_column = isinstance(column, int) or (isinstance(column, str) and column.isascii() and column.isdigit())
     return names.get(int(column), column) if is_column else column
 
 

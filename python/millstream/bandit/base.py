@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import os
 import random
 import threading
 import weakref
@@ -26,8 +27,19 @@ __all__ = ["Decisions", "Policy"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 #: The lock of each policy in Python. Locks are not part of the state, so copies and pickles have none.
 _LOCKS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-_LOCKS_LOCK = threading.Lock()
+# Reentrant: the handler of a signal may use a policy too.
+_LOCKS_LOCK = threading.RLock()
 _SHARED_LOCK = threading.RLock()
+
+
+def _forget_locks() -> None:
+    """New locks in a forked process, which has none of the threads that would release the old ones."""
+    global _LOCKS, _LOCKS_LOCK, _SHARED_LOCK
+    _LOCKS, _LOCKS_LOCK, _SHARED_LOCK = weakref.WeakKeyDictionary(), threading.RLock(), threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
 
 
 def lock_of(policy: Any) -> Any:

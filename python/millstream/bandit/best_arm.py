@@ -9,7 +9,7 @@ from typing import Any
 from millstream._core import Decision
 from millstream._echo import quoted, typed
 from millstream.bandit.base import Policy, locked
-from millstream.bandit.context_in_python import labels_of
+from millstream.bandit.context_in_python import labels_of, range_of
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["BestArm"]
@@ -83,11 +83,7 @@ class BestArm(Policy):
             raise InvalidValue(f"{self._who}: tolerance must be finite and >= 0, got {tolerance}")
         if isinstance(max_pending, bool) or not isinstance(max_pending, int) or max_pending < 1:
             raise InvalidValue(f"{self._who}: max_pending must be an integer >= 1, got {quoted(max_pending)}")
-        low, high = reward_range
-        if not (math.isfinite(high - low) and low < high):
-            raise InvalidValue(
-                f"{self._who}: reward_range must be a lowest and a higher highest reward, got {reward_range}"
-            )
+        range_of(self._who, reward_range)
         self.delta, self.tolerance, self.reward_range = delta, tolerance, reward_range
         self.max_pending, self.seed = max_pending, seed
         self.actions = None if actions is None else labels_of(self._who, actions)
@@ -170,7 +166,7 @@ class BestArm(Policy):
 
     def _check_known(self, actions: Iterable[Any]) -> None:
         for action in actions:
-            if action not in self._counts:
+            if not isinstance(action, Hashable) or action not in self._counts:
                 known = ", ".join(map(quoted, list(self._counts)[:10]))
                 raise InvalidValue(
                     f"{self._who}: the action must be one of {known or 'none yet'}, got {quoted(action)}"

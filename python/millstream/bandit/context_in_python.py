@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.roles import POLICY, Role
 from millstream.rounds import Ragged, as_rounds
 
-__all__ = ["ContextInPython", "labels_of", "number"]
+__all__ = ["ContextInPython", "labels_of", "number", "range_of"]
 
 
 def number(who: str, what: str, value: Any) -> float:
@@ -32,6 +32,20 @@ def number(who: str, what: str, value: Any) -> float:
     if not math.isfinite(found):
         raise InvalidValue(f"{who}: {what} must be finite, got {value}")
     return found
+
+
+def range_of(who: str, reward_range: Any) -> tuple[float, float]:
+    """The smallest and the largest reward."""
+    if isinstance(reward_range, (str, bytes)) or not isinstance(reward_range, (Sequence, np.ndarray)):
+        raise InvalidType(f"{who}: reward_range must be two numbers, got {typed(reward_range)}")
+    if len(reward_range) != 2:
+        raise InvalidValue(f"{who}: reward_range must be two numbers, got {quoted(reward_range)}")
+    low, high = (number(who, "reward_range", each) for each in reward_range)
+    if not (low < high and math.isfinite(high - low)):
+        raise InvalidValue(
+            f"{who}: reward_range must be a lowest and a higher highest reward, got {quoted(reward_range)}"
+        )
+    return low, high
 
 
 def labels_of(who: str, actions: Any) -> list[Any]:

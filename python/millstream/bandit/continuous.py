@@ -12,7 +12,7 @@ import numpy as np
 from millstream._core import Decision
 from millstream._echo import typed
 from millstream.bandit.base import locked
-from millstream.bandit.context_in_python import ContextInPython, number
+from millstream.bandit.context_in_python import ContextInPython, number, range_of
 from millstream.bandit.contextual import Contextual
 from millstream.errors import InvalidType, InvalidValue
 
@@ -122,7 +122,7 @@ class Continuous(ContextInPython):
             model,
             explore=explore,
             estimate="dm",
-            reward_range=None if reward_range is None else list(reward_range),
+            reward_range=None if reward_range is None else list(range_of(who, reward_range)),
             l2=l2,
             seed=seed,
         )

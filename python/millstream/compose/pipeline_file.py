@@ -176,7 +176,8 @@ def _checked_trusted(trusted: Any) -> list[Any]:
     """The trusted functions of a call, as a list; one function stands for itself."""
     found = list(trusted) if isinstance(trusted, Iterable) and not isinstance(trusted, str) else [trusted]
     for each in found:
-        if not isinstance(each, str) and not (callable(each) and hasattr(each, "__qualname__")):
+        has_path = hasattr(each, "__qualname__") and isinstance(getattr(each, "__module__", None), str)
+        if not isinstance(each, str) and not (callable(each) and has_path):
             raise InvalidType(
                 f"millstream: trusted must be functions or their import paths, such as 'features.weekday', "
                 f"got {quoted(each)}"

@@ -114,7 +114,7 @@ def explain_one(
             return known
     if names is not None:
         # A model of hashed rows knows its columns by number.
-        x = {int(name) if isinstance(name, str) and name.isdigit() else name: value for name, value in x.items()}
+        x = {_column(name): value for name, value in x.items()}
         return _by_name(_explained_one(model, x, label, rows, n_permutations, seed), names)
     return _explained_one(model, x, label, rows, n_permutations, seed)
 
@@ -150,6 +150,11 @@ def _hashed(model: Any) -> tuple[list[Any], Any] | None:
         return None
     *before, learner = model.steps
     return (before, learner) if before and names_of(before[-1]) is not None else None
+
+
+def _column(name: Any) -> Any:
+    """The number of a hashed column; another name as it is."""
+    return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() else name
 
 
 def _through(steps: Sequence[Any], x: Any) -> Any:

@@ -49,6 +49,13 @@ class MultiOutputMetric(PythonMetric):
         predicted = {} if y_pred is None else y_pred
         return [(name, truth, predicted.get(name)) for name, truth in y_true.items()]
 
+    @staticmethod
+    def _checked(outputs: list[tuple[Any, Any, Any]], fresh: Any, w: float) -> list[tuple[Any, Any, Any]]:
+        """The outputs, after a new metric has scored them: if one cannot be scored, none is."""
+        for _, truth, predicted in outputs:
+            fresh.update(truth, predicted, w)
+        return outputs
+
 
 class _Wrapper(MultiOutputMetric):
     def __init__(self, metric: Any) -> None:
@@ -93,7 +100,7 @@ class MicroAverage(_Wrapper):
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Score one prediction."""
-        for _, truth, predicted in self._outputs(y_true, y_pred, w):
+        for _, truth, predicted in self._checked(self._outputs(y_true, y_pred, w), self.metric.clone(), w):
             self.metric.update(truth, predicted, w)
 
     def get(self) -> float:
@@ -111,7 +118,7 @@ class _EachOutput(_Wrapper):
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Score one prediction."""
-        for name, truth, predicted in self._outputs(y_true, y_pred, w):
+        for name, truth, predicted in self._checked(self._outputs(y_true, y_pred, w), self.metric.clone(), w):
             if name not in self.metrics:
                 self.metrics[name] = self.metric.clone()
             self.metrics[name].update(truth, predicted, w)
@@ -249,7 +256,7 @@ class MultiLabelConfusionMatrix(MultiOutputMetric):
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Count one prediction."""
-        for name, truth, predicted in self._outputs(y_true, y_pred, w):
+        for name, truth, predicted in self._checked(self._outputs(y_true, y_pred, w), ConfusionMatrix(), w):
             if name not in self.data:
                 self.data[name] = ConfusionMatrix()
             self.data[name].update(truth, predicted, w)

@@ -7,16 +7,18 @@ ids. A message that is sent again after a crash therefore changes nothing: rows 
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time as clock
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as arrow
 
-from millstream._echo import quoted
+from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.serve.client import Client, ServeError
 from millstream.stream.chunk import Chunk
@@ -112,6 +114,10 @@ def feed(
         raise InvalidType(f"serve.feed: client must be a serve.Client, got {type(client).__name__}")
     if isinstance(every, bool) or not (isinstance(every, (int, float)) and every >= 0):
         raise InvalidValue(f"serve.feed: every must be at least 0 seconds, got {quoted(every)}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InvalidValue(f"serve.feed: limit must be an integer >= 0 or None, got {quoted(limit)}")
+    if stop is not None and not isinstance(stop, threading.Event):
+        raise InvalidType(f"serve.feed: stop must be a threading.Event, got {typed(stop)}")
     run = _Run(source, client, model, as_sink("sink", sink), batch_size)
     with source.reader({}, resume=True) as reader:
         run.run(reader, every, limit, stop or threading.Event())
@@ -175,9 +181,9 @@ class _Run:
     def _send(self, chunk: Chunk, names: Origin | None, origin: Origin, reader: Reader) -> None:
         """Predict the rows of a message, then send their labels. `names` makes their ids."""
         xs, ys = (list(column) for column in zip(*chunk.examples(), strict=True)) if len(chunk) else ([], [])
+        xs = [_with_none(x) for x in xs]
         ids = None if names is None else [_id(names, row) for row in range(len(xs))]
-        # Stored before the source forgets the message.
-        found = self.client.predict_many(self.model, xs, ids=ids, batch_size=self.batch_size, wait="durable")
+        found = self._predicted(xs, ids)
         for row, result in enumerate(found):
             if result.get("status") == 409 and ids is not None:
                 # It was sent before. The server has the prediction, or has learned the example.
@@ -189,6 +195,24 @@ class _Run:
         if chunk.y is not None:
             self._label(chunk, xs, ys, found, origin)
         self._write(found, origin, reader)
+
+    def _predicted(self, xs: list[Any], ids: list[str] | None) -> list[dict[str, Any]]:
+        """The result of each row. Rows with numbers that JSON does not have are refused without the server."""
+        infinite = {row: name for row, x in enumerate(xs) for name, value in x.items() if _is_infinite(value)}
+        rows = [row for row in range(len(xs)) if row not in infinite]
+        some = None if ids is None else [ids[row] for row in rows]
+        # Stored before the source forgets the message.
+        results = iter(
+            self.client.predict_many(
+                self.model, [xs[row] for row in rows], ids=some, batch_size=self.batch_size, wait="durable"
+            )
+        )
+        return [
+            {"status": 422, "detail": f"x: {quoted(infinite[row])} must be a finite number"}
+            if row in infinite
+            else next(results)
+            for row in range(len(xs))
+        ]
 
     def _again(self, x: Mapping[str, Any], id: str) -> dict[str, Any]:
         """The prediction of a row that was sent before."""
@@ -206,6 +230,11 @@ class _Run:
         items, rows = [], []
         for row, (x, y, result) in enumerate(zip(xs, ys, found, strict=True)):
             if y is None or y != y or "id" not in result:
+                continue
+            y = float(y) if isinstance(y, Decimal) else y
+            if _is_infinite(y) or (weights is not None and not math.isfinite(weights[row])):
+                what, value = ("y", y) if _is_infinite(y) else ("weight", weights[row])  # type: ignore[index]
+                self._set_aside(origin, f"row {row}: {what}: must be a finite number, got {value}", None)
                 continue
             # With the features, in case the server has forgotten the event.
             item = {"id": result["id"], "y": y, "x": x}
@@ -236,6 +265,17 @@ class _Run:
         if self.sink is not None:
             self.sink.flush(self.offsets)
         reader.commit(self.offsets)
+
+
+def _with_none(x: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The features with None for NaN: JSON has no such number, and both are a missing value."""
+    if any(value != value for value in x.values()):
+        return {name: value if value == value else None for name, value in x.items()}
+    return x
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _id(origin: Origin, row: int) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from millstream._echo import quoted
+from millstream.errors import InvalidType
+
 __all__ = ["HorizonAggMetric", "HorizonMetric"]
 
 
@@ -27,13 +30,19 @@ class HorizonMetric:
     """
 
     def __init__(self, metric: Any) -> None:
+        if not hasattr(metric, "update") or not hasattr(metric, "clone"):
+            raise InvalidType(f"time_series.{type(self).__name__}: metric must be a metric, got {quoted(metric)}")
         self.metric = metric
         #: The metric of each step.
         self.metrics: list[Any] = []
 
     def update(self, y_true: Iterable[float], y_pred: Iterable[float]) -> None:
         """Score the forecasts of one origin."""
-        for step, (truth, predicted) in enumerate(zip(y_true, y_pred, strict=False)):
+        pairs, fresh = list(zip(y_true, y_pred, strict=False)), self.metric.clone()
+        for truth, predicted in pairs:
+            # If a forecast cannot be scored, none is.
+            fresh.update(truth, predicted)
+        for step, (truth, predicted) in enumerate(pairs):
             if step == len(self.metrics):
                 self.metrics.append(self.metric.clone())
             self.metrics[step].update(truth, predicted)
