@@ -45,7 +45,9 @@ def test_another_width_is_refused(capsys, words, tmp_path):
     model = taught(capsys, words, tmp_path / "wide.ms", "--option", "bits=20")
     line = f"{model} has 1,048,576 columns, but {words} is read with 262,144 (bits=18): add --option bits=20\n"
     for command in (["predict", "--load", model], ["run", "--resume", model], ["compare", "-m", model]):
-        assert run(capsys, command[0], words, *command[1:]) == (USAGE, "", line)
+        code, out, err = run(capsys, command[0], words, *command[1:])
+        assert (code, out) == (USAGE, "")
+        assert err.endswith(line)
         assert run(capsys, command[0], words, *command[1:], "-q", "--option", "bits=20")[0] == OK
 
 
@@ -55,7 +57,7 @@ def test_a_model_that_knows_no_column_is_refused(capsys, words, people, tmp_path
     code, out, err = run(capsys, "predict", people, "--load", of_words, "-t", "late")
     assert (code, out) == (USAGE, "")
     known = "it has 0, 1, 2, 3, 4, 5, … (1,024 in total); the file has age"
-    assert err == f"{of_words} has no column in common with {people}: {known}\n"
+    assert err.endswith(f"\n{of_words} has no column in common with {people}: {known}\n")
     code, out, err = run(capsys, "predict", words, "--load", of_people)
     assert (code, out) == (USAGE, "")
     assert "it has age; the file has columns numbered below 262,144" in err
@@ -191,7 +193,7 @@ def test_the_columns_of_a_model_of_texts_are_compared(capsys, mails, tmp_path):
     model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", "--types", "body=text")
     asked = ["--load", model, "-t", "ham", "--types", "body=text"]
     assert run(capsys, "predict", mails, *asked, "--strict")[0] == OK
-    assert run(capsys, "predict", mails, *asked)[2] == ""
+    assert model not in run(capsys, "predict", mails, *asked)[2]
     other = tmp_path / "other.csv"
     other.write_text(mails.read_text().replace("shop,size", "shop,sise"))
     code, _, err = run(capsys, "predict", other, *asked, "--strict")

@@ -198,7 +198,8 @@ class MissingVerb:
         hint = ""
         if name.startswith("predict_interval"):
             hint = "; linear_model.BayesianLinearRegression predicts intervals"
-        elif isinstance(getattr(type(model), "role", None), str) and (role := role_of(model)) is not None:
+        # A role that is inferred from the verbs would ask for this one again.
+        elif isinstance(getattr(model, "role", None), str) and (role := role_of(model)) is not None:
             hint = f": it is {role.phrase}"
             if role is ANOMALY_DETECTOR and name in vars(Decides):
                 hint += "; anomaly.QuantileFilter turns its score into a decision"

@@ -397,7 +397,10 @@ impl Schema {
             Some(code) => f64::from(code),
             None => match self.limits.get(slot as usize) {
                 Some(&limit) if values.len() >= limit as usize => hashed(text),
-                _ if values.len() >= MOST_VALUES => values.code(OTHER).map_or(UNSEEN, f64::from),
+                // The values of a key have a limit of their own: none of them stands for others.
+                _ if values.len() >= MOST_VALUES && !self.is_key(slot as usize) => {
+                    values.code(OTHER).map_or(UNSEEN, f64::from)
+                }
                 _ => UNSEEN,
             },
         }
@@ -652,6 +655,21 @@ mod tests {
         assert!(schema.changed() && !schema.has_new_names());
         schema.rollback();
         assert_eq!(schema.beyond_limits(), (0, 1));
+    }
+
+    #[test]
+    fn a_key_named_other_stands_for_no_other_key() {
+        let mut schema = Schema::default();
+        schema.limit_values(KeyUses::encoded(Some(&["user".into()]), 2 * MOST_VALUES));
+        let user = schema.push(&"user".into(), FeatureKind::Nominal);
+        let other = schema.admit_nominal(user, OTHER);
+        for n in 0..MOST_VALUES {
+            schema.mark();
+            schema.admit_nominal(user, &n.to_string());
+        }
+        assert_eq!(schema.nominal(user, "new"), UNSEEN);
+        assert_ne!(schema.admit_nominal(user, "new"), other);
+        assert_eq!(schema.beyond_limits(), (0, 0));
     }
 
     #[test]

@@ -94,7 +94,7 @@ class Interact(Native, Transformer):
             bits=bits,
             linear=linear,
             max_products=max_products,
-            names=(names_limit(str(self.name), names) or 0) if names != 0 else 0,
+            names=0 if isinstance(names, int) and not names else names_limit(str(self.name), names) or 0,
         )
 
     @property

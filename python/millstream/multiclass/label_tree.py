@@ -59,8 +59,8 @@ class LabelTree(BinaryReduction):
     >>> model = multiclass.LabelTree(linear_model.LogisticRegression("adaptive"))
     >>> for index in range(1500):
     ...     model.learn_one({f"word {index % 300}": 1.0}, f"topic {index % 300}")
-    >>> model.predict_one({"word 2": 1.0}), model.predict_one({"word 242": 1.0})
-    ('topic 2', 'topic 242')
+    >>> sum(model.predict_one({f"word {index}": 1.0}) == f"topic {index}" for index in range(300))
+    275
     >>> len(model.classes), model.depth
     (300, 9)
 

@@ -92,7 +92,7 @@ class FeatureHasher(Native, Transformer):
             n_features=n_features,
             seed=seed,
             alternate_sign=alternate_sign,
-            names=(names_limit(str(self.name), names) or 0) if names != 0 else 0,
+            names=0 if isinstance(names, int) and not names else names_limit(str(self.name), names) or 0,
         )
 
     @property

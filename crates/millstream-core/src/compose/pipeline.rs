@@ -374,14 +374,16 @@ impl<Last: AsPart> Pipeline<Last> {
     }
 
     fn bind_all(&mut self, schema: &Schema) {
-        let mut current = schema.clone();
+        let mut made: Option<Schema> = None;
         self.chain.widths.clear();
         for step in &mut self.chain.steps {
-            step.bind(&current);
-            current = step.output(&current);
-            self.chain.widths.push(current.len());
+            let current = made.as_ref().unwrap_or(schema);
+            step.bind(current);
+            let output = step.output(current);
+            self.chain.widths.push(output.len());
+            made = Some(output);
         }
-        self.last.as_part_mut().bind(&current);
+        self.last.as_part_mut().bind(made.as_ref().unwrap_or(schema));
         self.chain.input = schema.clone();
     }
 }
