@@ -193,7 +193,7 @@ def test_the_columns_of_a_model_of_texts_are_compared(capsys, mails, tmp_path):
     model = taught(capsys, mails, tmp_path / "mails.ms", "-t", "ham", "--types", "body=text")
     asked = ["--load", model, "-t", "ham", "--types", "body=text"]
     assert run(capsys, "predict", mails, *asked, "--strict")[0] == OK
-    assert model not in run(capsys, "predict", mails, *asked)[2]
+    assert str(model) not in run(capsys, "predict", mails, *asked)[2]
     other = tmp_path / "other.csv"
     other.write_text(mails.read_text().replace("shop,size", "shop,sise"))
     code, _, err = run(capsys, "predict", other, *asked, "--strict")

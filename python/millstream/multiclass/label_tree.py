@@ -62,7 +62,7 @@ class LabelTree(BinaryReduction):
     >>> sum(model.predict_one({f"word {index}": 1.0}) == f"topic {index}" for index in range(300))
     275
     >>> len(model.classes), model.depth
-    (300, 9)
+    (300, 12)
 
     References
     ----------
