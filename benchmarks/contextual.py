@@ -187,7 +187,7 @@ def rows(n: int = 20_000, turns: int = 3) -> list[dict[str, Any]]:
                 "work": "the same log, our default: value",
                 "peer": "",
                 "reached": f"{value:.4f}, {n / spent:,.0f} rounds/s",
-                "goal": ">= 0.975",
+                "goal": "≥ 0.975",
                 "met": value >= 0.975,
             }
         )
@@ -200,8 +200,8 @@ def _row(
     return {
         "work": work,
         "peer": f"VW {n / theirs:,.0f} rounds/s, value {their_value:.4f}",
-        "reached": f"{n / own:,.0f} rounds/s ({theirs / own:.1f} x), value {value:.4f}",
-        "goal": f"{times:g} x, value >= VW - 0.005",
+        "reached": f"{n / own:,.0f} rounds/s ({theirs / own:.1f} ×), value {value:.4f}",
+        "goal": f"{times:g} ×, value ≥ VW - 0.005",
         "met": theirs / own >= times and value >= their_value - 0.005,
     }
 
@@ -272,8 +272,8 @@ def loop_rows(n: int = 3000) -> list[dict[str, Any]]:
                 {
                     "work": f"closed loop from Python, {what}, {title}",
                     "peer": f"VW {n / min(peer):,.0f} rounds/s, regret {np.mean(regrets):.0f}",
-                    "reached": f"{n / spent:,.0f} rounds/s ({min(peer) / spent:.1f} x), regret {np.mean(own):.0f}",
-                    "goal": f"{times} x",
+                    "reached": f"{n / spent:,.0f} rounds/s ({min(peer) / spent:.1f} ×), regret {np.mean(own):.0f}",
+                    "goal": f"{times} ×",
                     "met": min(peer) / spent >= times,
                 }
             )
@@ -289,7 +289,7 @@ def loop_rows(n: int = 3000) -> list[dict[str, Any]]:
                 "work": f"regret after {n:,} rounds, three seeds, {title}",
                 "peer": f"VW's best {best:.0f}",
                 "reached": f"{regret:.1f}, {n / min(run[0] for run in runs):,.0f} rounds/s",
-                "goal": f"<= {goal:.0f}",
+                "goal": f"≤ {goal:.0f}",
                 "met": regret <= goal,
             }
         )
@@ -333,8 +333,8 @@ def river_row(n: int = 3000, turns: int = 3) -> dict[str, Any]:
     return {
         "work": "LinUCB, 20 arms × 20 features, one by one",
         "peer": f"River {n / least[0]:,.0f} rounds/s, regret {regrets[0]:.0f}",
-        "reached": f"{n / least[1]:,.0f} rounds/s ({ratio:.1f} x), regret {regrets[1]:.0f}",
-        "goal": "20 x",
+        "reached": f"{n / least[1]:,.0f} rounds/s ({ratio:.1f} ×), regret {regrets[1]:.0f}",
+        "goal": "20 ×",
         "met": ratio >= 20,
     }
 
@@ -348,7 +348,7 @@ def digits_row() -> dict[str, Any]:
         "work": "digits as a bandit, five seeds, mean error, our default",
         "peer": f"VW SquareCB {np.mean(theirs):.4f} ± {np.std(theirs, ddof=1):.4f}",
         "reached": f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1):.4f}",
-        "goal": "<= 0.06",
+        "goal": "≤ 0.06",
         "met": float(np.mean(errors)) <= 0.06,
     }
 

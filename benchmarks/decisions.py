@@ -22,7 +22,8 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    cells = [*(row[column] for column in ("work", "peer", "reached", "goal")), "yes" if row["met"] else "no"]
+    met = "–" if row["goal"] == "–" else "yes" if row["met"] else "no"
+    cells = [*(row[column] for column in ("work", "peer", "reached", "goal")), met]
     return f"| {' | '.join(cells)} |"
 
 
