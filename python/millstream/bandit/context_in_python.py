@@ -109,14 +109,17 @@ class ContextInPython(Part):
                 if left < probability:
                     break
                 left -= probability
+        return self._open(copy.copy(x), copy.copy(actions), chosen, probabilities[chosen])
+
+    def _open(self, x: Any, actions: Any, action: Any, probability: float) -> Decision:
+        """A new decision, kept until its reward arrives."""
         own = self._next
         self._next += 1
-        probability = probabilities[chosen]
-        self._waiting[own] = (copy.copy(x), copy.copy(actions), chosen, probability)
+        self._waiting[own] = (x, actions, action, probability)
         # One decision leaves the window for each that enters it.
         if self._waiting.pop(own - self.max_pending, None) is not None:
             self.dropped += 1
-        return Decision(chosen, probability, own)
+        return Decision(action, probability, own)
 
     @locked
     def learn_one(

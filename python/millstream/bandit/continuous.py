@@ -196,12 +196,7 @@ class Continuous(ContextInPython):
         action = min(self.starts[place] + width * self._random.random(), self.high)
         inside = (p for start, p in zip(self.starts, shares, strict=True) if start <= action <= start + width)
         density = math.fsum(inside) / width
-        own = self._next
-        self._next += 1
-        self._waiting[own] = (copy.copy(x), None, action, density)
-        if self._waiting.pop(own - self.max_pending, None) is not None:
-            self.dropped += 1
-        return Decision(action, density, own)
+        return self._open(copy.copy(x), None, action, density)
 
     @locked
     def learn_one(

@@ -107,14 +107,6 @@ class Slots(ContextInPython):
             raise
         return [self._open(*each) for each in chosen]
 
-    def _open(self, context: Any, actions: Any, action: Any, probability: float) -> Decision:
-        own = self._next
-        self._next += 1
-        self._waiting[own] = (context, actions, action, probability)
-        if self._waiting.pop(own - self.max_pending, None) is not None:
-            self.dropped += 1
-        return Decision(action, probability, own)
-
     def _contexts(self, x: Any, slots: Any, n_actions: int) -> list[Any]:
         """The context of each slot."""
         if slots is None:

@@ -13,7 +13,7 @@ from millstream._native import Native
 from millstream._sparse import Sparse
 from millstream.base import Transformer
 from millstream.errors import InvalidType, MillstreamError
-from millstream.stream.feature_names import FeatureNames, collected, names_limit
+from millstream.stream.feature_names import FeatureNames, collected, names_parameter
 
 __all__ = ["Interact"]
 
@@ -94,7 +94,7 @@ class Interact(Native, Transformer):
             bits=bits,
             linear=linear,
             max_products=max_products,
-            names=0 if isinstance(names, int) and not names else names_limit(str(self.name), names) or 0,
+            names=names_parameter(str(self.name), names),
         )
 
     @property

@@ -40,7 +40,7 @@ def iter_evaluate(
     """
     if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
         raise InvalidValue(f"evaluate.evaluate: horizon must be an integer >= 1, got {quoted(horizon)}")
-    scored = HorizonMetric(metric) if agg_func is None else HorizonAggMetric(metric, agg_func)
+    scored = _by_step(metric, agg_func)
     ahead: deque[tuple[Any, float]] = deque()
     for place, row in enumerate(dataset):
         ahead.append(row)
@@ -89,7 +89,12 @@ def evaluate(
     +1 MAE: 0.027778
     +2 MAE: 0
     """
-    scored = HorizonMetric(metric) if agg_func is None else HorizonAggMetric(metric, agg_func)
+    scored = _by_step(metric, agg_func)
     for *_, latest in iter_evaluate(dataset, model, metric, horizon, agg_func):
         scored = latest
     return scored
+
+
+def _by_step(metric: Any, agg_func: Callable[[list[float]], float] | None) -> HorizonMetric:
+    """The metric of each step ahead, or their summary."""
+    return HorizonMetric(metric) if agg_func is None else HorizonAggMetric(metric, agg_func)

@@ -11,7 +11,7 @@ from millstream._python_loop import Features
 from millstream._sparse import Sparse
 from millstream.base import Transformer
 from millstream.errors import MillstreamError
-from millstream.stream.feature_names import FeatureNames, collected, names_limit
+from millstream.stream.feature_names import FeatureNames, collected, names_parameter
 
 __all__ = ["FeatureHasher"]
 
@@ -92,7 +92,7 @@ class FeatureHasher(Native, Transformer):
             n_features=n_features,
             seed=seed,
             alternate_sign=alternate_sign,
-            names=0 if isinstance(names, int) and not names else names_limit(str(self.name), names) or 0,
+            names=names_parameter(str(self.name), names),
         )
 
     @property

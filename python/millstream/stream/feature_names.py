@@ -98,6 +98,13 @@ def collected(told: Mapping[str, Any]) -> FeatureNames:
     return made
 
 
+def names_parameter(who: str, names: bool | int) -> int:
+    """The same limit as the parameter of a compiled component, where 0 means no names, as `clone` passes it."""
+    if isinstance(names, int) and not names:
+        return 0
+    return names_limit(who, names) or 0
+
+
 def names_limit(who: str, names: bool | int) -> int | None:
     """The limit in bytes that an argument `names` gives; None for no names."""
     if isinstance(names, (bool, np.bool_)):
